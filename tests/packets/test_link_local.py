@@ -11,7 +11,7 @@ import pytest
 
 from delaylab.errors import BadInput
 from delaylab.verbs.ping.addresses import resolve
-from delaylab.verbs.ping.target import find_target
+from delaylab.verbs.ping.target import Asking, find_target
 from tests.packets.agents import ROOT, Pair, mac, probe, run
 
 PORTS = {"udp": 5001, "tcp": 5001, "http": 5002}
@@ -89,5 +89,5 @@ def test_a_zone_that_is_missing_or_unknown_is_a_line(linked: Pair) -> None:
 
 def test_a_zone_in_a_url_is_escaped() -> None:
     for host in ("http://[fe80::2%25left]:81/x", "http://[fe80::2%left]:81/x"):
-        target = find_target(host, tcp=False, http=True, port=None, path=None)
+        target = find_target(host, Asking(http=True), None)
         assert (target.host, target.port, target.path) == (THERE, 81, "/x")

@@ -86,7 +86,8 @@ def test_ping_says_what_is_odd(joined: Pair) -> None:
         run("ip", "neighbour", "flush", "dev", "left", namespace=joined.left)
         printed = subprocess.run(command, check=True, capture_output=True, text=True).stdout
         made = subprocess.run([*command, "--json"], check=True, capture_output=True).stdout
-    lines = {line.split()[0]: line for line in printed.splitlines() if line.startswith("seq=")}
+    told = (line.split("  at=")[0] for line in printed.splitlines() if line.startswith("seq="))
+    lines = {line.split()[0]: line for line in told}
     for seq, flaw in FLAWS.items():
         assert lines[f"seq={seq}"] == f"seq={seq} mismatched: {flaw}"
     assert lines["seq=9"] == "seq=9 lost: its reply came with a wrong checksum"

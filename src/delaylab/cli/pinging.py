@@ -107,17 +107,56 @@ def ping(
         bool,
         typer.Option(
             "--http",
-            help="Time HTTP/1.1 requests, each on a connection of its own: from the request to the "
-            "first byte of its answer, and the handshake apart. A redirection (3xx) is named, and "
-            "not followed. HOST may be an address as "
-            "http://HOST:PORT/PATH. There is no TLS.",
+            help="Time HTTP/1.1 requests: from the request to the first byte of its answer and to "
+            "its last, and the handshake apart. A redirection (3xx) is named, and not followed. "
+            "HOST may be an address as http://HOST:PORT/PATH or https://HOST/PATH, which needs no "
+            "--http.",
         ),
     ] = False,
-    port: Annotated[
+    dns: Annotated[
+        str | None,
+        typer.Option("--dns", metavar="NAME", help="Ask HOST for this name by DNS over UDP."),
+    ] = None,
+    record: Annotated[
+        str | None,
+        typer.Option("--record", metavar="TYPE", help="The type of record for --dns; else A."),
+    ] = None,
+    udp: Annotated[
         str | None,
         typer.Option(
-            "--port", "-p", metavar="N", help="The port for --tcp, and for --http if not 80."
+            "--udp",
+            metavar="TEXT",
+            help="Send datagrams with this payload to --port, each from a port of its own.",
         ),
+    ] = None,
+    answer: Annotated[
+        str | None,
+        typer.Option(
+            "--answer",
+            metavar="PATTERN",
+            help="The answer to --udp, in which * stands for any bytes; else any datagram.",
+        ),
+    ] = None,
+    keep_alive: Annotated[
+        bool,
+        typer.Option(
+            "--keep-alive", help="Send HTTP requests one after the other on one connection."
+        ),
+    ] = False,
+    insecure: Annotated[
+        bool, typer.Option("--insecure", "-k", help="Check no certificate of https://….")
+    ] = False,
+    authorities: Annotated[
+        str | None,
+        typer.Option(
+            "--authorities",
+            metavar="FILE",
+            help="Trust these certificates (PEM), instead of those that this machine trusts.",
+        ),
+    ] = None,
+    port: Annotated[
+        str | None,
+        typer.Option("--port", "-p", metavar="N", help="The port, for all but ICMP echoes."),
     ] = None,
     path: Annotated[
         str | None,
@@ -163,8 +202,22 @@ def ping(
     """Ping hosts, and print how much of the round trip this machine itself added."""
     from delaylab.verbs.ping import run as verb
     from delaylab.verbs.ping.addresses import ANYWHERE, IPV4, find_origin
-    from delaylab.verbs.ping.target import find_target
+    from delaylab.verbs.ping.target import Asking, find_target
 
+    asking = Asking(
+        tcp=tcp,
+        http=http,
+        dns=dns,
+        record=record,
+        udp=udp,
+        answer=answer,
+        path=path,
+        keep_alive=keep_alive,
+        unchecked=insecure,
+        authorities=authorities,
+    )
+    of_web = any(host.startswith(("http://", "https://")) for host in hosts)
+    other_than_echo = tcp or http or of_web or dns is not None or udp is not None
     between = Duration(0) if flood else seconds(interval, "--interval", DAY)
     origin = ANYWHERE if source is None else find_origin(source)
     other = origin.version is not None and (ipv6 if origin.version == IPV4 else ipv4)
@@ -184,17 +237,20 @@ def ping(
             "--hops ends after --count rounds: leave out --deadline",
         ),
         (
-            (tcp or http) and size != PAYLOAD,
-            "--tcp and --http have no payload to set: leave out --size",
+            other_than_echo and size != PAYLOAD,
+            "only an ICMP echo has a payload to set: leave out --size",
         ),
-        ((tcp or http) and hops, "--hops sends echoes: leave out --tcp and --http"),
+        (
+            other_than_echo and hops,
+            "--hops sends echoes: leave out --tcp, --http, --dns, --udp and URLs",
+        ),
         (ipv4 and ipv6, "-4 and -6 exclude each other: leave out one"),
         (other, f"{source} is an address of the other IP version: leave out -4 and -6"),
     ):
         if wrong:
             raise BadInput(what)
     number = None if port is None else whole(port, "--port", 1, 65535)
-    targets = [find_target(host, tcp=tcp, http=http, port=number, path=path) for host in hosts]
+    targets = [find_target(host, asking, number) for host in hosts]
     first = targets[0]
     options = verb.PingOptions(
         first.host,
@@ -209,6 +265,7 @@ def ping(
         protocol=first.protocol,
         port=first.port,
         path=first.path,
+        asking=asking,
         deadline=None if deadline is None else seconds(deadline, "--deadline", DAY),
         origin=origin,
         tos=None if tos is None else octet(tos, "--tos"),
@@ -216,7 +273,10 @@ def ping(
     if hops:
         _ping_hops(options, as_json=as_json)
         return
-    each = [replace(options, host=to.host, port=to.port, path=to.path) for to in targets]
+    each = [
+        replace(options, host=to.host, protocol=to.protocol, port=to.port, path=to.path)
+        for to in targets
+    ]
     with _metrics(metrics) as watch:
         if len(each) == 1:
             _ping_one(options, watch, as_json=as_json)

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import functools
-import subprocess
-import tempfile
 from collections.abc import Iterator
-from pathlib import Path
 
 import polars as pl
 import pytest
@@ -19,6 +15,7 @@ from delaylab_study.study_file.probe import ProbeSpec
 from delaylab_study.trial.measure import measure
 from delaylab_study.trial.recording import Recording
 from tests.doing.conftest import own_run_directory
+from tests.sealed import certificate_of
 from tests.stamped import column, columns, packets
 
 pytestmark = pytest.mark.root
@@ -91,22 +88,6 @@ def lab() -> Iterator[LiveLab]:
     }
     with own_run_directory(), temporary(lab_from_data(data)) as live:
         yield live
-
-
-@functools.cache
-def certificate_of(name: str) -> tuple[str, str]:
-    """Return a key and a certificate of a server that vouches for itself."""
-    form = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2")
-    named = ("-subj", f"/CN={name}", "-addext", f"subjectAltName=DNS:{name}")
-    with tempfile.TemporaryDirectory() as folder:
-        subprocess.run(
-            ["openssl", "req", "-x509", *form, *named, "-keyout", "key.pem", "-out", "cert.pem"],
-            cwd=folder,
-            check=True,
-            capture_output=True,
-        )
-        key, certificate = (Path(folder) / each for each in ("key.pem", "cert.pem"))
-        return key.read_text(), certificate.read_text()
 
 
 def asked(lab: LiveLab, number: int, **fields: object) -> Recording:

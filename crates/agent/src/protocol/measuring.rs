@@ -365,6 +365,8 @@ pub(crate) struct TapCounts {
 #[derive(Serialize, Deserialize, JsonSchema)]
 pub(crate) struct LivePacket<'a> {
     pub seq: u32,
+    /// The time at which the packet was sent, in ns since the Unix epoch; a request when it was sent on its connection.
+    pub sent_ns: Option<i64>,
     /// The time in which the TCP connection of an HTTP request was opened; null on one that was open already.
     pub handshake_ns: Option<i64>,
     /// The time in which TLS was agreed on, after that.

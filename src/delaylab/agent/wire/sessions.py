@@ -147,6 +147,9 @@ class LivePacket(Reply):
     """
 
     seq: Count
+    # The time at which the packet was sent, in ns since the Unix epoch; a request when it was
+    # sent on its connection.
+    sent_ns: Span | None = None
     # The time in which the TCP connection of an HTTP request was opened; null on one that was
     # open already.
     handshake_ns: Span | None = None

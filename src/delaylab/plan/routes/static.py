@@ -98,7 +98,7 @@ class StaticRoutes:
             return each.device
         raise self._refused(node, spec, f"it is not on link {spec.dev!r}")
 
-    def _ends(self, node: str, called: str | None) -> list[Attachment]:
+    def _ends(self, node: str, called: str | None) -> Sequence[Attachment]:
         """Return a node's ends of links; of one link if its name is given, or the interface's."""
         ends = self._attachments[node]
         if called is None:

@@ -7,7 +7,8 @@ import ipaddress
 from rich.console import Console
 from rich.table import Table
 
-from delaylab.verbs.ping.result import HTTP, PingPacket, PingResult, no_p99
+from delaylab.verbs.ping.result import HTTP, NO_ANSWER, PingPacket, PingResult, no_p99
+from delaylab.verbs.time_of_day import time_of_day
 
 MICRO = 1e3
 NAMED = 3
@@ -17,7 +18,15 @@ OUTCOMES = {"closed": "port closed"}
 
 
 def line(packet: PingPacket, asked: str = "") -> str:
-    """Return one packet's line for a reader; `asked` is the address that was pinged."""
+    """Return one packet's line for a reader, with the time of day at which it was sent.
+
+    `asked` is the address that was pinged.
+    """
+    at = "" if packet.sent_ns is None else f"  at={time_of_day(packet.sent_ns)}"
+    return f"{_of_packet(packet, asked)}{at}"
+
+
+def _of_packet(packet: PingPacket, asked: str) -> str:
     head = f"seq={packet.seq}"
     if packet.duplicates:
         return f"{head} duplicate: {packet.duplicates + 1} replies so far"
@@ -25,10 +34,14 @@ def line(packet: PingPacket, asked: str = "") -> str:
         return f"{head} {packet.outcome}{f': {packet.error}' if packet.error else ''}"
     parts = [head, f"ttl={packet.ttl}" if packet.ttl else ""]
     parts.append("" if packet.handshake_ns is None else f"handshake={us(packet.handshake_ns)}")
+    answer = packet.answer or NO_ANSWER
+    parts.append("" if answer.tls_ns is None else f"tls={us(answer.tls_ns)}")
     parts.append(f"user={us(packet.rtt_user_ns)}")
     if packet.rtt_kernel_ns is not None and packet.added_ns is not None:
         parts += [f"kernel={us(packet.rtt_kernel_ns)}", f"added-here={us(packet.added_ns)}"]
     parts.append(f"slip={us(packet.slip_ns)}" if packet.slip_ns is not None else "")
+    parts.append(f"whole={us(answer.whole_ns)}" if answer.whole_ns is not None else "")
+    parts.append(f"bytes={answer.bytes}" if answer.bytes is not None else "")
     if packet.outcome != "replied":
         parts.append(f"({OUTCOMES.get(packet.outcome, packet.outcome)})")
     parts.append(f"from {packet.sender}" if _is_another(packet.sender, asked) else "")
@@ -59,7 +72,9 @@ def print_summary(result: PingResult, console: Console) -> None:
         table.add_column(title, justify="left" if not title else "right")
     rows = (
         ("TCP handshake", result.handshake_ns),
+        ("agreeing on TLS", result.tls_ns),
         ("user round trip", result.rtt_user_ns),
+        ("to the last byte", result.whole_ns),
         ("kernel round trip", result.rtt_kernel_ns),
         ("added by this machine", result.added_ns),
         ("send slip (one way)", result.slip_ns),

@@ -14,7 +14,7 @@ from delaylab.io.printable import printable
 from delaylab.io.terminal import print_error
 from delaylab.verbs.ping.reading import OnPacket
 from delaylab.verbs.ping.result import PingPacket
-from delaylab.verbs.ping.run import PingOptions
+from delaylab.verbs.ping.run import WEB, PingOptions
 
 BUCKETS = tuple(float(f"{step}e{power}") for power in range(-6, 1) for step in (1, 2, 5))
 """Upper bounds of the histograms' buckets in seconds: 1 µs to 5 s."""
@@ -61,7 +61,7 @@ class Metrics:
         """Return what counts the packets of a ping, whose histograms are there from the start."""
         # Half a character, which a shell can give, has no encoding: no metric could be read then.
         labels = printable(options.host), printable(options.target)
-        http = options.protocol == "http"
+        http = options.protocol in WEB
         for name, times in self._times.items():
             if http or name != "handshake":
                 times.labels(*labels)

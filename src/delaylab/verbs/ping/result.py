@@ -19,6 +19,43 @@ ENOUGH_FOR_P99 = 500
 """Smallest number of values for which p99 is given: five are expected beyond it, as in studies."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PingAnswer:
+    """What is known of a service's answer beyond its first byte; None for what it does not have.
+
+    `tls_ns` is how long it took to agree on TLS, `whole_ns` the time from the request to the last
+    byte, `status` that of HTTP, or DNS's response code, and `bytes` the length of the body.
+    """
+
+    tls_ns: int | None
+    whole_ns: int | None
+    status: int | None
+    bytes: int | None
+
+    @staticmethod
+    def of(found: LivePacket) -> PingAnswer | None:
+        """Return what an agent's event says; None if no service was asked."""
+        answer = PingAnswer(
+            tls_ns=found.tls_ns,
+            whole_ns=found.whole_ns,
+            status=found.status,
+            bytes=found.bytes,
+        )
+        return None if answer == NO_ANSWER else answer
+
+    def as_json(self) -> JsonObject:
+        """Return the answer as `ping --json` prints it in its packet."""
+        return {
+            **({} if self.tls_ns is None else {"tls_ns": self.tls_ns}),
+            "whole_ns": self.whole_ns,
+            "status": self.status,
+            "bytes": self.bytes,
+        }
+
+
+NO_ANSWER = PingAnswer(tls_ns=None, whole_ns=None, status=None, bytes=None)
+
+
 @dataclass(frozen=True, slots=True)
 class PingPacket:
     """One packet of a ping; a time is None where a stamp is missing.
@@ -32,7 +69,7 @@ class PingPacket:
     `sender` is the address that answered, None if it is not known. `error` is why there is no
     answer, or what is wrong with it. `duplicates` is the number of further replies. `redirect` is
     the status of an HTTP answer that names another place, such as `HTTP 301`: it is no error, and
-    nobody goes there.
+    nobody goes there. `sent_ns` is when it was sent, since 1970; `answer` what a service answered.
     """
 
     seq: int
@@ -46,6 +83,8 @@ class PingPacket:
     handshake_ns: int | None = None
     duplicates: int = 0
     redirect: str | None = None
+    sent_ns: int | None = None
+    answer: PingAnswer | None = None
 
     @property
     def flawed(self) -> bool:
@@ -85,12 +124,15 @@ class PingPacket:
             handshake_ns=packet.handshake_ns,
             duplicates=packet.duplicates,
             redirect=redirect,
+            sent_ns=packet.sent_ns,
+            answer=PingAnswer.of(packet),
         )
 
     def as_json(self) -> JsonObject:
         """Return the packet as `ping --json` prints it."""
         return {
             "seq": self.seq,
+            "sent_ns": self.sent_ns,
             "rtt_app_ns": self.rtt_user_ns,
             "rtt_stack_ns": self.rtt_kernel_ns,
             "slip_ns": self.slip_ns,
@@ -101,6 +143,7 @@ class PingPacket:
             **({} if self.redirect is None else {"redirect": self.redirect}),
             **({"duplicates": self.duplicates} if self.duplicates else {}),
             **({} if self.handshake_ns is None else {"handshake_ns": self.handshake_ns}),
+            **({} if self.answer is None else self.answer.as_json()),
         }
 
 
@@ -216,6 +259,16 @@ class PingResult:
         return spread(packet.handshake_ns for packet in self.packets)
 
     @property
+    def tls_ns(self) -> Spread | None:
+        """Return how long it took to agree on TLS; None without any."""
+        return spread(each.answer.tls_ns for each in self.packets if each.answer)
+
+    @property
+    def whole_ns(self) -> Spread | None:
+        """Return the time from a request to the last byte of its answer; None without any."""
+        return spread(each.answer.whole_ns for each in self.packets if each.answer)
+
+    @property
     def rtt_user_ns(self) -> Spread | None:
         """Return the round trip as programs see it; None without an answer."""
         return spread(packet.rtt_user_ns for packet in self.packets)
@@ -253,7 +306,7 @@ class PingResult:
     def as_json(self) -> JsonObject:
         """Return the result as `ping --json` prints it."""
         resolved = {"neighbour_resolution_ns": self.neighbour_ns}
-        handshake = self.handshake_ns
+        handshake, tls, whole = self.handshake_ns, self.tls_ns, self.whole_ns
         return {
             "host": self.host,
             "target": self.target or self.host,
@@ -274,6 +327,8 @@ class PingResult:
             "jitter_user_ns": self.jitter_user_ns,
             "jitter_kernel_ns": self.jitter_kernel_ns,
             **({} if handshake is None else {"handshake_rtt_ns": handshake.as_json()}),
+            **({} if tls is None else {"tls_ns": tls.as_json()}),
+            **({} if whole is None else {"whole_ns": whole.as_json()}),
             **(resolved if self.neighbour_ns is not None else {}),
             "realtime": self.realtime,
             **({"cut_short": self.cut_short} if self.cut_short else {}),

@@ -9,14 +9,12 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Literal
 
 from rich.console import Console
 
 from delaylab.agent.measuring_requests import Probe
 from delaylab.agent.result import AgentGone
 from delaylab.agent.session import Session
-from delaylab.agent.wire.measuring import Ask
 from delaylab.errors import BadInput, DoesNotFit
 from delaylab.io.printable import printable
 from delaylab.machines import LOCAL
@@ -26,10 +24,13 @@ from delaylab.verbs.ping.lines import line
 from delaylab.verbs.ping.reading import End, OnPacket, Reader, finish
 from delaylab.verbs.ping.result import UNDER_WAY, PingPacket, PingResult
 from delaylab.verbs.ping.tables import merged, packets_of
+from delaylab.verbs.ping.target import Asking, Protocol, Target
 from delaylab.verbs.ping.view import View
 
 AT_MOST = 100_000
 """Largest number of packets without -c: over a day at one per second."""
+WEB = ("http", "https")
+NOTHING = Asking()
 LONGEST = Duration.parse("876000h")
 """Longest ping: a hundred years, which the agent can still count in nanoseconds."""
 PACKET_BYTES = 350
@@ -45,8 +46,8 @@ class PingOptions:
     """Options of a ping; a `count` of None means until Ctrl-C.
 
     An `interval` of 0 floods: the next packet goes out when a reply comes. `wait` is the time after
-    the last packet to wait for a first reply. With `quiet` no packet is printed. By `tcp`
-    and `http` the packets go to `port`; `http` requests `path`. The ping ends after `deadline`,
+    the last packet to wait for a first reply. With `quiet` no packet is printed. But for `icmp` the
+    packets go to `port`; `http` and `https` request `path`. The ping ends after `deadline`,
     whatever is under way then. `tos` is the type of service or traffic class of its packets.
     """
 
@@ -59,9 +60,10 @@ class PingOptions:
     wait: Duration = WAIT
     quiet: bool = False
     ttl: int | None = None
-    protocol: Literal["icmp", "tcp", "http"] = "icmp"
+    protocol: Protocol = "icmp"
     port: int = 0
     path: str = "/"
+    asking: Asking = NOTHING
     deadline: Duration | None = None
     origin: PingOrigin = ANYWHERE
     tos: int | None = None
@@ -72,16 +74,23 @@ class PingOptions:
         host = f"[{self.host}]" if ":" in self.host else self.host
         if self.protocol == "icmp":
             return self.host
-        path = self.path if self.protocol == "http" else ""
-        return f"{self.protocol}://{host}:{self.port}{path}"
+        path = self.path if self.protocol in WEB else ""
+        scheme = "udp" if self.protocol == "datagram" else self.protocol
+        return f"{scheme}://{host}:{self.port}{path}"
 
     @property
     def packets(self) -> str:
         """Return what the packets are, for a reader."""
         if self.protocol == "tcp":
             return f"TCP handshakes with port {self.port}"
-        if self.protocol == "http":
-            return f"HTTP requests of {self.path} at port {self.port}"
+        if self.protocol in WEB:
+            kept = ", on connections that are kept" if self.asking.keep_alive else ""
+            return f"{self.protocol.upper()} requests of {self.path} at port {self.port}{kept}"
+        if self.protocol == "dns":
+            record = self.asking.record or "A"
+            return f"DNS queries for {self.asking.dns} ({record}) at port {self.port}"
+        if self.protocol == "datagram":
+            return f"datagrams of yours at UDP port {self.port}"
         return f"{self.size} bytes of ICMP echo payload"
 
 
@@ -237,7 +246,8 @@ def check(options: PingOptions, hosts: int = 1) -> None:
 
 
 def request(options: PingOptions, address: str) -> Probe:
-    """Return the agent's request for a ping."""
+    """Return the agent's request for a ping; raise BadInput if a file that it names is missing."""
+    to = Target(options.host, options.protocol, options.port, options.path)
     return Probe(
         probe=random.Random(time.monotonic_ns() ^ os.getpid()).getrandbits(31),
         protocol=options.protocol,
@@ -246,9 +256,7 @@ def request(options: PingOptions, address: str) -> Probe:
         interface=options.origin.interface,
         tos=options.tos,
         port=options.port,
-        ask=Ask(path=options.path, host=options.host.partition("%")[0])
-        if options.protocol == "http"
-        else None,
+        ask=options.asking.request(to),
         count=options.count or AT_MOST,
         interval_ns=options.interval.ns,
         size=options.size,

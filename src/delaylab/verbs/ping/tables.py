@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from delaylab.agent.result import Result
 from delaylab.agent.wire import measuring
-from delaylab.verbs.ping.result import PingPacket, error_or_redirect
+from delaylab.verbs.ping.result import PingAnswer, PingPacket, error_or_redirect
 
 REQUEST, REPLY = 0, 1
 SENT, LEFT = ("app", REQUEST), ("stack", REQUEST)
@@ -26,7 +26,7 @@ def packets_of(result: Result[measuring.ProbeDone]) -> tuple[PingPacket, ...]:
             if (point, leg) in times:
                 times[point, leg][seq] = time_ns
     sent, left, arrived, replied = times.values()
-    packets = {}
+    packets, answers = {}, _answers(result)
     for part in result.rows("packets"):
         columns = (part.numbers[name] for name in ("seq", "intended_ns", "duplicates"))
         rows = zip(
@@ -53,8 +53,22 @@ def packets_of(result: Result[measuring.ProbeDone]) -> tuple[PingPacket, ...]:
                 handshake_ns=opening if opening and opening > 0 else None,
                 duplicates=duplicates,
                 redirect=redirect,
+                sent_ns=sent_ns if began_ns is None else began_ns,
+                answer=answers.get(seq),
             )
     return tuple(packets[seq] for seq in sorted(packets) if packets[seq].outcome != "unsent")
+
+
+def _answers(result: Result[measuring.ProbeDone]) -> dict[int, PingAnswer]:
+    """Return what is known of a service's answers, by packet; of none if no service was asked."""
+    found: dict[int, PingAnswer] = {}
+    # The table comes at the end: an agent that was killed has not sent it.
+    for part in result.rows("exchanges") if "exchanges" in result.parts else ():
+        some = (part.some_numbers[name] for name in ("tls_ns", "whole_ns", "status"))
+        rows = zip(part.numbers["seq"], *some, part.numbers["bytes"], strict=True)
+        for seq, tls_ns, whole_ns, status, count in rows:
+            found[seq] = PingAnswer(tls_ns=tls_ns, whole_ns=whole_ns, status=status, bytes=count)
+    return found
 
 
 def _between(start: int | None, end: int | None) -> int | None:

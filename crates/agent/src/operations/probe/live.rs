@@ -5,6 +5,7 @@ use super::log::Log;
 use crate::protocol::measuring::{LivePacket, Outcome, Probe};
 use crate::protocol::running::Event;
 use crate::session::Session;
+use crate::timing::test_clock;
 use delaylab_os::clock::{Monotonic, Span};
 use delaylab_proto::{Context, Failure};
 use std::collections::VecDeque;
@@ -140,6 +141,8 @@ impl Live {
         let exchange = log.exchanges.get(place as usize);
         LivePacket {
             seq: log.seq(place),
+            sent_ns: (entry.requested() != NEVER)
+                .then(|| test_clock::shown(log.clock_steps.clock_at(entry.requested()).ns())),
             handshake_ns: entry.handshake().map(Span::ns),
             tls_ns: exchange.and_then(|known| known.tls).map(Span::ns),
             whole_ns: exchange.and_then(|known| known.whole).map(Span::ns),
