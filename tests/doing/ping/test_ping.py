@@ -169,10 +169,8 @@ def test_the_wait_ends_without_a_first_reply(delaylab: Run, far: str) -> None:
                     far, code=1)  # fmt: skip
     lines = done.stdout.splitlines()
     assert "2 sent, 0 replied, 0 late, 2 lost (100.0 %)" in lines
-    assert [line.split("  at=")[0] for line in lines if line.startswith("seq=")] == [
-        "seq=0 lost",
-        "seq=1 lost",
-    ]
+    told = [line.split("  at=")[0] for line in lines if line.startswith("seq=")]
+    assert told == ["seq=0 lost", "seq=1 lost"]
 
 
 def test_a_wait_that_a_first_reply_ends_goes_on_for_two_round_trips(

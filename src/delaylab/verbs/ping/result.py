@@ -21,7 +21,7 @@ ENOUGH_FOR_P99 = 500
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PingAnswer:
-    """What is known of a service's answer beyond its first byte; None for what it does not have.
+    """The facts about a service's answer beyond its first byte; None for what it does not have.
 
     `tls_ns` is how long it took to agree on TLS, `whole_ns` the time from the request to the last
     byte, `status` that of HTTP, or DNS's response code, and `bytes` the length of the body.

@@ -36,7 +36,7 @@ class Target:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asking:
-    """What the command line says of the packets beyond host and port; all as it was typed.
+    """The options of the command line on packets, beyond host and port, as they were typed.
 
     `dns` is a name to ask for, `udp` the payload of datagrams, `answer` the pattern of what answers
     these. `unchecked` is True for certificates that need not be valid; `authorities` names a file.
