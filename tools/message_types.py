@@ -17,7 +17,7 @@ GROUPS = {
     "sessions": ("every session", ("hello", "addresses", "exec", "build")),
     "measuring": (
         "measurements",
-        ("probe", "reflect", "tap", "watch", "counters", "queues", "clock", "route"),
+        ("probe", "reflect", "tap", "watch", "hiccups", "counters", "queues", "clock", "route"),
     ),
     "loads": (
         "work, loads of a network, and frames that try a way",

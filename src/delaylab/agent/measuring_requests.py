@@ -21,6 +21,8 @@ MOST_REPEATS = 1 << 20
 """The most rows of the table `repeats`, unless the request says another number."""
 METRICS_OF_MACHINE, METRICS_OF_PLACE = 20_000, 10_000
 """The most rows of the table `hosts` at one time: of the machine, and of each place."""
+MOST_CPUS = 8192
+"""The most CPUs of a machine: of Linux itself on x86-64 (NR_CPUS)."""
 MACHINE = "machine"
 """The place of the metrics of the machine itself."""
 SPARE_SAMPLES = 100
@@ -126,6 +128,20 @@ class Watch(wire.Watch):
     def schema(self, table: str) -> Schema:
         """Return the schema of a table of the machine and the watched places."""
         return narrowed(table, {}, {"place": [MACHINE, *(each.name for each in self.places)]})
+
+
+class Hiccups(wire.Hiccups):
+    """The request to spin on all CPUs; its tables have the longest hiccups and the metrics."""
+
+    def most_rows(self, table: str, after_s: float) -> int | None:
+        """Return the rows of a table: so many hiccups of each CPU, so many metrics a second."""
+        samples = round(after_s) + SPARE_SAMPLES
+        most = {"hiccups": self.longest * MOST_CPUS, "hosts": samples * METRICS_OF_MACHINE}
+        return most.get(table)
+
+    def schema(self, table: str) -> Schema:
+        """Return the schema of a table, which is of the machine alone."""
+        return narrowed(table, {}, {"place": [MACHINE]})
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -113,6 +113,11 @@ SCHEMAS: Mapping[str, Schema] = {
         "time_ns": _TIME,
     },
     "hosts": {"time_ns": _TIME, "place": _NAME, "metric": _NAME, "value": Column("f64")},
+    "hiccups": {
+        "cpu": _NUMBER,
+        "time_ns": _TIME,
+        "took_ns": Column("i64", most=LARGEST),
+    },
     "progress": {"time_ns": _TIME, "cpu_ns": _TIME, "units": _NUMBER},
     "texts": {"number": _NUMBER, "text": _ADDRESS},
     "hops": {"set": _NUMBER, "device": _NUMBER, "gateway": replace(_ADDRESS, nullable=True)},

@@ -7,8 +7,13 @@ from typing import Annotated, cast
 
 import typer
 
+from delaylab.cli.numbers import seconds
 from delaylab.cli.options import Json, Sudo, app, console, print_found, print_json
 from delaylab.errors import BadInput, NotHere
+from delaylab.units import Duration
+
+SHORTEST, LONGEST = Duration.parse("1s"), Duration.parse("1h")
+"""The least and the most time of `noise`."""
 
 
 @app.command()
@@ -94,3 +99,33 @@ def schema(
     from delaylab.verbs.schema import schema as verb
 
     print_json(verb(of))
+
+
+@app.command()
+def noise(
+    lasting: Annotated[
+        str, typer.Option("--for", "-w", metavar="TIME", help="How long to look, at least 1s.")
+    ] = "60s",
+    as_json: Json = False,
+) -> None:
+    """Say whether this machine is quiet enough to measure on, and who disturbs it.
+
+    A thread on each CPU reads the clock without pause, with ordinary scheduling. Each time between
+    two readings of 10 µs or more is a hiccup: a packet of a lab could have waited for so long.
+    Meanwhile the programs and control groups that took CPU time are recorded, and steal,
+    throttling and interrupts. All CPUs are busy for that time, so run it before you measure and not
+    while you do.
+
+    A machine is quiet if hiccups take at most 0.1 % of the time of each CPU, and each is
+    shorter than 10 ms. The exit code is 0 if it is, and 1 if not. Ctrl-C ends it early, with what
+    was seen.
+    """
+    from delaylab.verbs import noise as verb
+
+    time = seconds(lasting, "--for", LONGEST)
+    if time < SHORTEST:
+        raise BadInput("--for is at least 1s")
+    found = verb.measure(time)
+    print_found(found, verb.as_json, verb.print_noise, as_json=as_json)
+    if not found.quiet:
+        raise typer.Exit(1)

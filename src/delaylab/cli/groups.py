@@ -26,7 +26,7 @@ GROUPS = {
     HelpGroup.LINKS: ("link", "node", "converge", "watch"),
     HelpGroup.MEASUREMENTS: ("ping",),
     HelpGroup.FILES: ("import", "generate", "place", "schema"),
-    HelpGroup.MACHINE: ("doctor", "image"),
+    HelpGroup.MACHINE: ("doctor", "noise", "image"),
 }
 """The verbs of the laboratory; those of other packages follow in their groups."""
 

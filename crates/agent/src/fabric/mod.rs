@@ -37,7 +37,7 @@ mod running;
 mod setup;
 mod sweep;
 
-pub(crate) use cgroups::{SHARED, counting_hierarchies};
+pub(crate) use cgroups::{SHARED, counting_hierarchies, limiting_hierarchies};
 pub(crate) use keeper::keep;
 pub(crate) use running::{
     connect, end as end_lab, files as lab_files, list as labs, run_directory, sweep_all,

@@ -10,6 +10,7 @@ mod discard;
 mod dispatch;
 mod exec;
 mod generate;
+mod hiccups;
 mod hold;
 mod observe;
 mod probe;

@@ -3,6 +3,7 @@
 //! - [`requests`]: all operations, each with its request, its answer, its events and its tables.
 //! - [`programs`], [`measuring`], [`generating`], [`network`]: requests that every agent serves, each with its answer.
 //! - [`asking`]: what a probe asks of a service.
+//! - [`hiccups`]: the request that finds out how quiet a machine is.
 //! - [`crossing`]: those that try whether frames get from one machine to another.
 //! - [`observing`]: the request for the forwarding tables of nodes.
 //! - [`starting`]: those about a node's files and long-lived programs.
@@ -17,6 +18,7 @@ pub(crate) mod asking;
 pub(crate) mod built;
 pub(crate) mod crossing;
 pub(crate) mod generating;
+pub(crate) mod hiccups;
 pub(crate) mod lab;
 pub(crate) mod links;
 pub(crate) mod mac;

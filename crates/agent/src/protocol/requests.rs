@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use super::crossing::{AwaitFrames, AwaitFramesDone, SendFrames, SendFramesDone};
 use super::generating::{Discard, DiscardDone, Generate, GenerateDone};
+use super::hiccups::{Hiccups, HiccupsDone};
 use super::lab::Setup;
 use super::links::{
     EngineReport, LinkPace, LinkRestart, LinkSet, LinkSetDone, LinkTimeline, Links,
@@ -95,6 +96,7 @@ operations! {
     "reflect": Reflect => ReflectDone, events ["ready"], tables ["stamps"];
     "tap": Tap => TapDone, events ["ready", "paused"], tables ["stamps", "repeats", "segments"];
     "watch": Watch => WatchDone, events ["ready"], tables ["hosts"];
+    "hiccups": Hiccups => HiccupsDone, events ["ready"], tables ["hosts", "hiccups"];
     "observe": Observe => ObserveDone, events ["ready"], tables ["texts", "hops", "changes"];
     "counters": Counters => CountersDone, events [], tables [];
     "queues": Queues => QueuesDone, events [], tables [];

@@ -85,6 +85,12 @@ pub fn own_cpus() -> usize {
     std::thread::available_parallelism().map_or_else(|_| online_cpus(), NonZero::get)
 }
 
+/// Return the CPUs that the calling thread may run on, by their numbers (sched_getaffinity(2)).
+pub fn usable_cpus() -> io::Result<Vec<usize>> {
+    let set = nix::sched::sched_getaffinity(Pid::from_raw(0))?;
+    Ok((0..CpuSet::count()).filter(|&cpu| set.is_set(cpu).unwrap_or(false)).collect())
+}
+
 /// Return the share of a CPU that the kernel grants to real-time threads, in percent; `None` if it sets no
 /// limit (sched(7), `sched_rt_runtime_us`). Falls back to the kernel's default of 95 if it cannot be read.
 #[must_use]

@@ -248,6 +248,60 @@ class Watch(Request[WatchDone]):
     places: Sequence[WatchPlace] = ()
 
 
+class CpuHiccups(Reply):
+    """The hiccups of one CPU."""
+
+    cpu: Count
+    # The time for which the thread was watched, without the time in which the agent itself read
+    # what the machine did.
+    watched_ns: Count
+    # The part of it that hiccups took.
+    lost_ns: Count
+    longest_ns: Count
+    # The number of hiccups of each size class.
+    counts: Listed[Count]
+    # The interrupts on this CPU.
+    interrupts: Count
+
+
+class InterruptCount(Reply):
+    """The number of interrupts of one source on all CPUs."""
+
+    name: Text
+    count: Count
+
+
+class HiccupsDone(Reply):
+    """The hiccups of all CPUs, and what else happened meanwhile.
+
+    Times are in ns, the first two since the Unix epoch.
+    """
+
+    began_ns: Count
+    ended_ns: Count
+    # The shortest hiccup of each size class. Shorter ones than the first are not counted.
+    sizes_ns: Listed[Count]
+    cpus: Listed[CpuHiccups]
+    # The number of times that the CPU quota of the agent's control group, or of one above it,
+    # held it up, and the time.
+    throttled: Count
+    throttled_ns: Count
+    # The most frequent interrupts.
+    interrupts: Listed[InterruptCount]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Hiccups(Request[HiccupsDone]):
+    """Spin on each CPU that may be used until `stop`, and record for how long the spinning
+    threads did not run.
+    """
+
+    op = "hiccups"
+    reply = HiccupsDone
+    # The number of hiccups of each CPU, its longest ones, that the table `hiccups` has.
+    longest: int = 20
+
+
 class InterfaceCounters(Reply):
     """An interface's counters since it was made."""
 

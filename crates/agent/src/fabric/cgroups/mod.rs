@@ -281,10 +281,24 @@ fn roots(mounts: &str, own: &str) -> Vec<PathBuf> {
 /// Return the roots of the hierarchies that count each group's CPU time, with the name of the file that has it.
 pub(crate) fn counting_hierarchies() -> Vec<(PathBuf, &'static str)> {
     let mounts = fs::read_to_string("/proc/self/mounts").unwrap_or_default();
-    let has = |list: &str| list.split(',').any(|name| name == "cpuacct");
+    let has = |list: &str| has(list, "cpuacct");
     let version_2 = mounted(&mounts, |kind, _| kind == "cgroup2").map(|root| (root, "cpu.stat"));
     let version_1 = mounted(&mounts, |kind, options| kind == "cgroup" && has(options));
     version_2.into_iter().chain(version_1.map(|root| (root, "cpuacct.usage"))).collect()
+}
+
+/// Return the hierarchies that limit the CPU time of groups: the root of each, and its controller's name in
+/// `/proc/PID/cgroup`, which is empty in version 2.
+pub(crate) fn limiting_hierarchies() -> Vec<(PathBuf, &'static str)> {
+    let mounts = fs::read_to_string("/proc/self/mounts").unwrap_or_default();
+    let version_2 = mounted(&mounts, |kind, _| kind == "cgroup2").map(|root| (root, ""));
+    let version_1 = mounted(&mounts, |kind, options| kind == "cgroup" && has(options, "cpu"));
+    version_2.into_iter().chain(version_1.map(|root| (root, "cpu"))).collect()
+}
+
+/// Return true if a list with commas has a name.
+fn has(list: &str, wanted: &str) -> bool {
+    list.split(',').any(|name| name == wanted)
 }
 
 /// Return the first mount point whose type and options satisfy `wanted` (proc_pid_mounts(5)).

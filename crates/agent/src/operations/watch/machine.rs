@@ -7,7 +7,7 @@ use delaylab_proto::{Context, Failure};
 
 use super::Samples;
 
-pub(super) const PLACE: &str = "machine";
+pub(in crate::operations) const PLACE: &str = "machine";
 /// The columns of a CPU's line in /proc/stat.
 const CPU_COLUMNS: [(&str, usize); 6] =
     [("user", 0), ("system", 2), ("idle", 3), ("iowait", 4), ("softirq", 6), ("steal", 7)];
@@ -17,19 +17,19 @@ const COUNTED: usize = 8;
 type PerCpu = BTreeMap<String, Vec<u64>>;
 
 /// The state of the last sample: metrics cover the time between two samples.
-pub(super) struct MachineSample {
+pub(in crate::operations) struct MachineSample {
     cpus: PerCpu,
     softirqs: PerCpu,
 }
 
 impl MachineSample {
     /// Start from the current state.
-    pub(super) fn new() -> Result<Self, Failure> {
+    pub(in crate::operations) fn new() -> Result<Self, Failure> {
         Ok(Self { cpus: cpus(&read("/proc/stat")?), softirqs: softirqs(&read("/proc/softirqs")?) })
     }
 
     /// Add the machine's metrics to a sample.
-    pub(super) fn sample(&mut self, samples: &mut Samples) -> Result<(), Failure> {
+    pub(in crate::operations) fn sample(&mut self, samples: &mut Samples) -> Result<(), Failure> {
         let now = cpus(&read("/proc/stat")?);
         for (cpu, counts) in &now {
             let Some(before) = self.cpus.get(cpu) else { continue };

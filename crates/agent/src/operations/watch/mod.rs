@@ -1,8 +1,8 @@
 //! `watch`: the state of the machine and of places in the lab, sampled on an absolute schedule.
 
 mod groups;
-mod machine;
-mod programs;
+pub(super) mod machine;
+pub(super) mod programs;
 mod stopped;
 
 use std::collections::BTreeMap;
@@ -65,7 +65,7 @@ pub(super) fn serve(request: Watch, session: &mut Session) -> Result<WatchDone, 
 }
 
 /// Wait until the time has come and return true; return false if the client stops the sampling or goes away.
-fn wait_until(due: Instant, session: &mut Session) -> Result<bool, Failure> {
+pub(super) fn wait_until(due: Instant, session: &mut Session) -> Result<bool, Failure> {
     loop {
         let left = due.saturating_duration_since(Instant::now());
         let ready = poll::wait(&[(session.input(), Interest::Read)], Some(left))
@@ -80,7 +80,8 @@ fn wait_until(due: Instant, session: &mut Session) -> Result<bool, Failure> {
     }
 }
 
-fn now() -> Result<i64, Failure> {
+/// Return the time in ns since the Unix epoch.
+pub(super) fn now() -> Result<i64, Failure> {
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
     let since = since.context("read the clock")?;
     i64::try_from(since.as_nanos()).context("read the clock")
@@ -203,7 +204,7 @@ impl Samples {
     }
 
     /// Send a part of the table if there are enough rows.
-    fn send_if_large(&mut self, session: &mut Session) -> Result<(), Failure> {
+    pub(super) fn send_if_large(&mut self, session: &mut Session) -> Result<(), Failure> {
         if self.time.len() >= LARGE { self.send(session) } else { Ok(()) }
     }
 

@@ -19,25 +19,25 @@ const REST: u32 = 100;
 /// The number of programs that a reading names.
 const NAMED: usize = 8;
 /// The kernel's ticks per second in `/proc` (`USER_HZ`).
-const TICKS_PER_SECOND: f64 = 100.0;
+pub(in crate::operations) const TICKS_PER_SECOND: f64 = 100.0;
 /// The most parents of a process that are looked at.
-pub(super) const DEPTH: usize = 64;
+pub(in crate::operations) const DEPTH: usize = 64;
 
 /// A process by its number and when it started, which together belong to one process only.
 type Id = (u32, u64);
 
 /// Process as `/proc/PID/stat` describes it.
 #[derive(Debug, PartialEq)]
-pub(super) struct Stat {
-    pub(super) id: Id,
+pub(in crate::operations) struct Stat {
+    pub(in crate::operations) id: Id,
     /// Its name, with `_` for what no name of a metric may have.
-    pub(super) name: String,
-    pub(super) parent: u32,
+    pub(in crate::operations) name: String,
+    pub(in crate::operations) parent: u32,
     ticks: u64,
     /// The time of its children that ended, and of theirs.
     ended: u64,
     /// True if a signal has stopped it; a debugger that holds it does not count.
-    pub(super) stopped: bool,
+    pub(in crate::operations) stopped: bool,
 }
 
 /// The time of a process at the last reading.
@@ -63,9 +63,11 @@ struct Took {
 }
 
 /// The CPU time of processes and control groups at the last reading.
-pub(super) struct Programs {
+pub(in crate::operations) struct Programs {
     /// PID namespaces of the lab: what is in one, or comes from one, is the lab's own.
     lab: Vec<PathBuf>,
+    /// A process that is left out.
+    without: Option<u32>,
     last: HashMap<Id, Before>,
     groups: Groups,
     read: Instant,
@@ -74,34 +76,43 @@ pub(super) struct Programs {
 
 impl Programs {
     /// Start from the current state; `agents` are processes of the lab.
-    pub(super) fn new(agents: impl Iterator<Item = u32>) -> Self {
+    pub(in crate::operations) fn new(agents: impl Iterator<Item = u32>) -> Self {
         let now = Instant::now();
         let lab = agents.filter_map(namespace).filter(|found| namespace(1).as_ref() != Some(found));
         let (lab, last) = (lab.collect(), before(&stats()));
-        Self { lab, last, groups: Groups::new(), read: now, due: now + EVERY }
+        Self { lab, without: None, last, groups: Groups::new(), read: now, due: now + EVERY }
+    }
+
+    /// Start from the current state, of a machine without a lab; leave out a process.
+    pub(in crate::operations) fn without(process: u32) -> Self {
+        Self { without: Some(process), ..Self::new(std::iter::empty()) }
     }
 
     /// Add the CPUs that the busiest programs and control groups took since the last reading, if one is due, and
     /// the number of processes, which marks that there was a reading. Return that reading.
-    pub(super) fn sample(&mut self, samples: &mut Samples) -> Option<Vec<Stat>> {
+    pub(in crate::operations) fn sample(&mut self, samples: &mut Samples) -> Option<Vec<Stat>> {
         let now = Instant::now();
-        if now < self.due {
-            return None;
-        }
+        (now >= self.due).then(|| self.sample_now(samples))
+    }
+
+    /// Do as [`Self::sample`] does if a reading is due.
+    pub(in crate::operations) fn sample_now(&mut self, samples: &mut Samples) -> Vec<Stat> {
+        let now = Instant::now();
         let stats = stats();
         let passed = now.duration_since(self.read).as_secs_f64() * TICKS_PER_SECOND;
         let parents = stats.iter().map(|stat| (stat.id.0, stat.parent)).collect();
-        let outside = |stat: &Stat| !is_inside(&self.lab, stat.id.0, &parents);
+        let inside = |pid| self.without == Some(pid) || is_inside(&self.lab, pid, &parents);
+        let outside = |stat: &Stat| !inside(stat.id.0);
         for (cpus, program, took) in busiest(by_program(&stats, &self.last, outside), passed) {
             let processes = if program.ended { 0 } else { took.processes };
             samples.add(PLACE, format!("program.{processes}.{}", program.name), cpus);
         }
         samples.add(PLACE, "processes", stats.len() as f64);
-        self.groups.sample(samples, |pid| is_inside(&self.lab, pid, &parents));
+        self.groups.sample(samples, inside);
         self.last = before(&stats);
         self.read = now;
         self.due = now + EVERY.max(now.elapsed() * REST);
-        Some(stats)
+        stats
     }
 }
 
@@ -167,14 +178,14 @@ fn namespace(pid: u32) -> Option<PathBuf> {
 }
 
 /// Return all processes; one that ends meanwhile is left out.
-pub(super) fn stats() -> Vec<Stat> {
+pub(in crate::operations) fn stats() -> Vec<Stat> {
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
     let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
     pids.filter_map(stat).collect()
 }
 
 /// Return a process, or None once it has ended.
-pub(super) fn stat(pid: u32) -> Option<Stat> {
+pub(in crate::operations) fn stat(pid: u32) -> Option<Stat> {
     parse(pid, &fs::read(format!("/proc/{pid}/stat")).ok()?)
 }
 
