@@ -13,7 +13,6 @@ import polars as pl
 
 from delaylab.api.errors import DelaylabError
 from delaylab.api.files import write_new
-from delaylab.api.loading import File
 from delaylab_study.analysis.analyse import groups
 from delaylab_study.analysis.claims.doubted import kinds_by_trial
 from delaylab_study.analysis.claims.finding import Finding
@@ -36,6 +35,7 @@ from delaylab_study.papers.findings import findings
 from delaylab_study.verbs.given import given
 
 if TYPE_CHECKING:
+    from delaylab.api.loading import File
     from delaylab_study.papers.paper import Paper
 
 # Names of round trips and one-way delays in the analysis, and their columns here.

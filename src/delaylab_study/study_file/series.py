@@ -82,8 +82,8 @@ class SeriesSpec(Spec):
         if several and self.range:
             raise ValueError("`range` is of one setting; several have `values`, a list each")
         for each in self.values or []:
-            given = len(each) if isinstance(each, list) else 0
-            if given != (len(self.set) if several else 0):
+            given = len(each) if isinstance(each, list) else None
+            if given != (len(self.set) if several else None):
                 wanted = f"a list of {len(self.set)} values" if several else "one value"
                 raise ValueError(f"a level of `set` has {wanted}; here: {each}")
         return self

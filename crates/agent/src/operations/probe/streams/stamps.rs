@@ -57,7 +57,13 @@ impl StreamStamps {
         let filter = route::filter(request, to.ip(), request.ident, 0, 0, BYTES as u32);
         let ring = FrameRing::open(interface, &filter, SEGMENT_RING, BYTES, true)?;
         let wanted = request.wanted().stack;
-        Ok(Self { wanted, ring, responder_port: to.port(), streams: HashMap::new(), unstamped: Vec::new() })
+        Ok(Self {
+            wanted,
+            ring,
+            responder_port: to.port(),
+            streams: HashMap::new(),
+            unstamped: Vec::new(),
+        })
     }
 
     /// From now on take the segments of a source port for those of a new connection.
