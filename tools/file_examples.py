@@ -282,6 +282,7 @@ _TEXTS: dict[type[BaseModel], str] = {
           cpu: [{cpu: 2, on: noisy}]
           network: [{network: both-ways, on: noisy, to: server}]
           full: [{frames: held, at: 90%, size: 1518, on: noisy, to: server}]
+          mine: [{command: [make, -j2, -C, /src], on: noisy}]
         """,
     ProbeSpec: """
         probe: {from: client, to: server, protocol: udp, count: 1000, interval: 1ms, late: 200ms}

@@ -14,8 +14,9 @@ system_tools=(cc:gcc python3:python3 ping:iputils-ping ip:iproute2 stress-ng:str
 # What node kinds need. Without one of them delaylab works; `delaylab doctor` says what is missing.
 kind_tools=(lxc-start:lxc dockerd:docker.io qemu-system-x86_64:qemu-system-x86
   linux.uml:user-mode-linux slirp4netns:slirp4netns)
-# Peers that tests compare with.
-test_tools=(tshark:tshark tcpdump:tcpdump xz:xz-utils sudo:sudo)
+# Peers that tests compare with, and services that nobody here wrote.
+test_tools=(tshark:tshark tcpdump:tcpdump xz:xz-utils sudo:sudo dnsmasq:dnsmasq-base
+  openssl:openssl)
 # Programs that work of studies runs, and tests with it. Some of their packages start services.
 work_tools=(scp:openssh-client sshd:openssh-server mpirun.openmpi:openmpi-bin
   mpicc.openmpi:libopenmpi-dev hpcc:hpcc nuttcp:nuttcp)

@@ -84,6 +84,7 @@ def whole(pcap: Path) -> dict[str, Request[Any]]:
         ),
         "notify": programs.Notify(folder=str(pcap.parent)),
         "programs": programs.Programs(folder=str(pcap.parent)),
+        "hiccups": measuring_requests.Hiccups(longest=3),
         "compute": measuring_requests.Compute(units=3, every_ns=1, hold=False),
         "probe": measuring_requests.Probe(
             probe=7,
@@ -162,7 +163,7 @@ def whole(pcap: Path) -> dict[str, Request[Any]]:
     }
 
 
-LISTENERS = ("reflect", "tap", "watch", "observe", "discard", "send-frames")
+LISTENERS = ("reflect", "tap", "watch", "observe", "discard", "send-frames", "hiccups")
 
 
 def unknown(raw: Any, kind: Any) -> list[str]:

@@ -99,10 +99,19 @@ def measure(lasting: Duration) -> Noise:
     Raises KeyboardInterrupt at a Ctrl-C before it began, and at a second one.
     """
     session = LOCAL.session()
+    result: Result[HiccupsDone] | None = None
+    interrupted = False
     try:
-        result = session.start(Hiccups(longest=LONGEST))
-        session.event(READY_S)
-        interrupted = _waited(session, time.monotonic() + lasting.seconds)
+        try:
+            # A Ctrl-C from here on ends it with what was seen.
+            with deferred():
+                result = session.start(Hiccups(longest=LONGEST))
+                session.event(READY_S)
+            _wait(session, time.monotonic() + lasting.seconds)
+        except KeyboardInterrupt:
+            if result is None:
+                raise
+            interrupted = True
         session.stop()
         session.finish(END_S)
     finally:
@@ -110,17 +119,13 @@ def measure(lasting: Duration) -> Noise:
     return noise_of(result, interrupted=interrupted)
 
 
-def _waited(session: Session, until_s: float) -> bool:
-    """Wait for a time; return True if Ctrl-C ended it. Raise AgentError if the request ends."""
-    try:
-        while (left_s := until_s - time.monotonic()) > 0:
-            if readable(session, left_s):
-                # What was read of a stream must not be lost to a Ctrl-C.
-                with deferred():
-                    session.check()
-    except KeyboardInterrupt:
-        return True
-    return False
+def _wait(session: Session, until_s: float) -> None:
+    """Wait for a time. Raise AgentError if the request ends."""
+    while (left_s := until_s - time.monotonic()) > 0:
+        if readable(session, left_s):
+            # What was read of a stream must not be lost to a Ctrl-C.
+            with deferred():
+                session.check()
 
 
 def noise_of(result: Result[HiccupsDone], *, interrupted: bool = False) -> Noise:

@@ -1,4 +1,4 @@
-"""Loads in nodes, run through the nodes' agents: stress-ng's stressors, iperf3's TCP, frames.
+"""Loads in nodes, run through the nodes' agents: stress-ng, iperf3's TCP, frames, any command.
 
 The stressors follow Whiteaker et al. 2011, section 3.3: CPU loops over sqrt(), I/O over sync(),
 disk alternates write() and unlink(), memory maps, touches and unmaps; network is two TCP
@@ -14,12 +14,14 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager
 
 from delaylab.api.errors import NotHere
 from delaylab.api.running import LiveLab
+from delaylab_study.loads.command import command
 from delaylab_study.loads.frames import find_rate, frames
 from delaylab_study.loads.network import network
 from delaylab_study.loads.state import Achieved, FoundRate, RunningLoads
 from delaylab_study.loads.stressors import stressor
 from delaylab_study.study_file.combine import Combination
 from delaylab_study.study_file.loads import (
+    CommandLoad,
     FramesLoad,
     HeldFramesLoad,
     LoadSpec,
@@ -54,7 +56,7 @@ def _tools(trial: Combination) -> Iterator[str]:
     """Yield the programs that nodes with this machine's files run in a trial."""
     here = {name for name, node in trial.lab.nodes.items() if not node.own_root}
     for load in trial.loads:
-        if not isinstance(load, FramesLoad) and here & {*load.nodes}:
+        if isinstance(load, StressorLoad | NetworkLoad) and here & {*load.nodes}:
             yield "iperf3" if isinstance(load, NetworkLoad) else "stress-ng"
     for work in trial.work:
         if isinstance(work, TcpWork) and work.by == "iperf3" and here & {*work.nodes}:
@@ -97,6 +99,8 @@ def _started(lab: LiveLab, load: LoadSpec, state: RunningLoads) -> AbstractConte
     match load:
         case StressorLoad():
             return stressor(lab, load, state)
+        case CommandLoad():
+            return command(lab, load, state)
         case NetworkLoad():
             return network(lab, load, state)
         case FramesLoad():

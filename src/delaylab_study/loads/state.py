@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from delaylab.api.agents import Session
+from delaylab.api.agents import Watched
 from delaylab_study.dataset.records.rates import Flow, HeldRate
 from delaylab_study.dataset.records.trial import Load
 from delaylab_study.study_file.loads import HeldFramesLoad, LoadSpec, PairLoad
@@ -51,7 +51,7 @@ class RunningLoads:
 
     def __init__(self, rates: Sequence[FoundRate], probed: str | None) -> None:
         self.rates, self.probed = rates, probed
-        self.sessions: list[Session] = []
+        self.sessions: list[Watched] = []
         self.achieved: list[Achieved] = []
 
     def rate_of(self, load: LoadSpec) -> HeldRate | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping
 from typing import Annotated, Literal, Self
 
@@ -17,7 +18,7 @@ SMALLEST_FRAME, LARGEST_FRAME = 64, 9018
 
 
 class LoadSpec(Jobs):
-    """A load on one node: workers of a stressor, bulk TCP, or frames at a rate."""
+    """A load on one node: workers of a stressor, a command, bulk TCP, or frames at a rate."""
 
     on: Name = Field(description="The node that the load runs on.")
 
@@ -32,6 +33,8 @@ class LoadSpec(Jobs):
     @classmethod
     def refusal(cls, name: str) -> str:
         """Return the sentence for a field of other loads."""
+        if name in CommandLoad.model_fields:
+            return f"only a load of `command` has `{name}`"
         if name not in FramesLoad.model_fields:
             return "only a load of `frames: held` has `lost`, `at` and `once_across`"
         names = "`size`" if name == "size" else "`over` and `realtime`"
@@ -78,6 +81,35 @@ class MemoryLoad(StressorLoad):
 
     what = "memory"
     memory: Workers = Field(description="The number of workers that map and unmap memory.")
+
+
+class CommandLoad(LoadSpec):
+    """A command of the study's author."""
+
+    what = "command"
+    command: Annotated[str, Field(min_length=1)] | Annotated[list[str], Field(min_length=1)] = (
+        Field(
+            description="A command that runs from before the first packet under load until after "
+            "the last: words, or a line for the node's shell (`sh -c`). It is ended by an "
+            "interrupt (SIGINT). One that ends earlier must succeed; a trial of which it ran less "
+            "than 90 % counts as without its load."
+        )
+    )
+    prints: Annotated[str, Field(min_length=1)] | None = Field(
+        None,
+        description="For `command`: the text by whose printing it says that it is active; left "
+        "out, it is active once it runs.",
+    )
+
+    @property
+    def argv(self) -> list[str]:
+        """Return the words of the command."""
+        return ["sh", "-c", self.command] if isinstance(self.command, str) else self.command
+
+    @property
+    def amount(self) -> object:
+        """Return the command as a line."""
+        return self.command if isinstance(self.command, str) else shlex.join(self.command)
 
 
 class PairLoad(LoadSpec):

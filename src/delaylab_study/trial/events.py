@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 import polars as pl
 
-from delaylab.api.agents import Loop, Session
+from delaylab.api.agents import Loop, Watched
 from delaylab.api.errors import DelaylabError
 from delaylab.api.forwarding import Change, Faults, Until, Verified, expected_tables
 from delaylab.api.lab import Step
@@ -91,7 +91,7 @@ class RunningEvents:
         if self._watch is not None:
             self._watch.stop()
 
-    def wait(self, others: Sequence[Session]) -> None:
+    def wait(self, others: Sequence[Watched]) -> None:
         """Wait until all events have happened and the tables are right, or cannot become so.
 
         Raises DelaylabError if one of the other sessions fails meanwhile.

@@ -1,7 +1,7 @@
 """`ps`, `link show` and `ping` print the JSON that they printed before: scripts rely on its names.
 
 The golden files hold each value's type, as the version before November 2026 printed it for this
-lab.
+lab, and the names that were added since.
 """
 
 from __future__ import annotations

@@ -64,7 +64,6 @@ def test_who_takes_a_cpu_is_named_there_with_its_time(delaylab: Run) -> None:
     assert took / 2 < lost < 2 * (took + (others + ended) / found["seconds"])
     assert there["watched_s"] < found["seconds"] * 1.01
     assert found["programs_s"][name] == pytest.approx(there["programs_s"][name])
-    assert not any("delaylab-agent" in each["programs_s"] for each in found["cpus"])
     longest = [each["took_ns"] for each in found["hiccups"]]
     assert longest == sorted(longest, reverse=True)
     assert longest[0] == found["longest_ns"]

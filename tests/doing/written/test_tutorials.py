@@ -36,7 +36,10 @@ BUSY = re.compile(
     r"| *carriers fell after .*)\n",
     re.MULTILINE,
 )
-VALUE = re.compile(r"(?<![\w.])(?:[-+−]?\d[\d.,]*(?:e[-+]?\d+)?|–)(?:\s?(?:ns|µs|ms|s|%)(?!\w))?")
+VALUE = re.compile(
+    r"needs \d+ \([^)]*\)|"
+    r"(?<![\w.])(?:[-+−]?\d[\d.,]*(?:e[-+]?\d+)?|–)(?:\s?(?:ns|µs|ms|s|%)(?!\w))?"
+)
 
 
 @dataclass

@@ -56,7 +56,8 @@ def needs(q: float, n: int, effective: float, every_s: float | None) -> Needs:
 def lasting(seconds: float) -> str:
     """Return a time that something takes, in a unit that needs few figures."""
     if seconds < 2 * MINUTE_S:
-        return f"{seconds:.0f} s" if seconds >= 10 else f"{seconds:.1g} s"
+        # What rounds to 10 has one figure only by an exponent.
+        return f"{seconds:.0f} s" if seconds >= 9.5 else f"{seconds:.1g} s"
     if seconds < 2 * HOUR_S:
         return f"{seconds / MINUTE_S:.0f} min"
     return f"{seconds / HOUR_S:.0f} h" if seconds < 2 * DAY_S else f"{seconds / DAY_S:.0f} days"

@@ -46,6 +46,8 @@ CLOSED_LOOP = "closed loop"
 LEFT = 0.9
 """The smallest share of reserved CPUs' time that others must have left to their nodes."""
 
+RAN = 0.9
+"""The smallest share of the time under load for which a command must have run."""
 PACED = 0.75
 """The smallest share of its rate at which a load of frames must send, if it has a rate. Taps and
 the probe take CPU time from a generator that is itself the bound of the rate held."""
@@ -268,6 +270,18 @@ def _disk(trial: str, name: str, loads: Sequence[Load]) -> TreatmentCheck:
     )
 
 
+def _command(trial: str, name: str, loads: Sequence[Load]) -> TreatmentCheck:
+    ran = _least(loads, "ran_share")
+    return TreatmentCheck(
+        trial=trial,
+        load=name,
+        quantity="share of the time under load for which the command ran",
+        value=None if ran is None else 100 * ran,
+        least=100 * RAN,
+        unit="%",
+    )
+
+
 def _network(trial: str, name: str, loads: Sequence[Load]) -> TreatmentCheck:
     """Return the check of all loads of the network together: they share the uplink."""
     sent, received = (
@@ -333,5 +347,6 @@ _CHECKS: dict[str, Callable[[str, str, Sequence[Load]], TreatmentCheck]] = {
     "memory": _operations,
     "disk": _disk,
     "network": _network,
+    "command": _command,
     "frames": _frames,
 }
