@@ -1,6 +1,5 @@
 //! The loop of a probe: send due packets, receive replies, wait.
 
-use std::io;
 use std::ops::RangeInclusive;
 use std::os::fd::BorrowedFd;
 
@@ -15,7 +14,7 @@ use super::live::Live;
 use super::log::Log;
 use super::parts::Parts;
 use super::schedule::Schedule;
-use crate::protocol::measuring::{By, Probe, Warning, WarningKind};
+use crate::protocol::measuring::{By, Probe, Warning};
 use crate::session::Session;
 use crate::timing::clock_steps::ClockSteps;
 use crate::timing::pace::{REST, RealTimeBudget};
@@ -43,20 +42,6 @@ pub(super) trait ProbePath {
     fn by(&self) -> By;
     /// Add doubts about the measurement.
     fn warn(&self, warnings: &mut Vec<Warning>);
-}
-
-/// Add the doubt that a probe without sockets that stamp could not watch its interface, if it was to do so.
-pub(super) fn warn_without_stamps(
-    request: &Probe,
-    error: Option<&io::Error>,
-    warnings: &mut Vec<Warning>,
-) {
-    let Some(error) = error.filter(|_| request.wanted().stack) else { return };
-    warnings.push(Warning::new(
-        WarningKind::NoKernelStamps,
-        format!("no stamps of the kernel were taken: {error}"),
-        "a probe by TCP, HTTP, DNS or one's own datagrams has them with CAP_NET_RAW: run it as root",
-    ));
 }
 
 /// The time from `ready` to the first packet: 1 ms.

@@ -1,5 +1,6 @@
 //! `probe`: a schedule of packets to a responder, with the sender's own stamps.
 
+mod by_port;
 mod connections;
 mod datagrams;
 mod engine;
@@ -9,7 +10,6 @@ mod handshake;
 mod icmp_errors;
 mod live;
 mod log;
-mod next_socket;
 mod observer;
 mod packet;
 mod parts;

@@ -18,6 +18,7 @@ use delaylab_proto::Failure;
 use delaylab_wire::{EthernetView, IpRepr, IpView, Leg, MAGIC, is_corrupted, parse};
 use nix::errno::Errno;
 
+use super::by_port::StampsAtInterface;
 use super::log::Log;
 use super::reply::{OTHER_DATA, another_address};
 use super::route::{self, ProbeRoute};
@@ -221,8 +222,11 @@ pub(super) struct InterfaceStamps {
 }
 
 impl InterfaceStamps {
-    /// Start to stamp the packets of a probe. Needs `CAP_NET_RAW`.
-    pub(super) fn open(request: &Probe, to: SocketAddr) -> io::Result<Self> {
+    /// Start to stamp the packets of a probe, if it wants these stamps. Needs `CAP_NET_RAW`.
+    pub(super) fn if_wanted(request: &Probe, to: SocketAddr) -> io::Result<Self> {
+        if !request.wanted().stack {
+            return Err(io::ErrorKind::Unsupported.into());
+        }
         let interface = request.egress(to)?;
         let filter = route::filter(request, to.ip(), request.ident, 0, 0, BYTES as u32);
         let ring = FrameRing::open(interface, &filter, SEGMENT_RING, BYTES, true)?;
@@ -234,15 +238,15 @@ impl InterfaceStamps {
     pub(super) fn expect(&mut self, source_port: u16, place: u32) {
         self.places[usize::from(source_port)] = place + 1;
     }
+}
 
-    /// Record the stamps of the packets that have passed the interface. The ring has a reply before its socket does.
-    pub(super) fn take(&mut self, log: &mut Log) {
+impl StampsAtInterface for InterfaceStamps {
+    fn take(&mut self, log: &mut Log) {
         let Self { ring, protocol, port, places } = self;
         ring.drain(TAKE, |frame| note_segment(log, &frame, *protocol, *port, places));
     }
 
-    /// Fail with `ENETDOWN` if the interface has gone away.
-    pub(super) fn check(&self) -> io::Result<()> {
+    fn check(&self) -> io::Result<()> {
         self.ring.check()
     }
 }

@@ -10,31 +10,25 @@ mod stream;
 
 use std::io;
 use std::net::SocketAddr;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, OwnedFd};
 
 use delaylab_os::clock::{Monotonic, Span};
-use delaylab_os::files::poll::ReadySet;
-use delaylab_os::process::open_files;
 use delaylab_os::socket::connection;
-use delaylab_os::socket::{local_address, receive_errors};
-use delaylab_proto::{Context, Failure};
+use delaylab_os::socket::local_address;
+use delaylab_proto::Failure;
 use delaylab_wire::Leg;
 
-use crate::operations::probe::engine::{ProbePath, warn_without_stamps};
+use crate::operations::probe::by_port::{PathByPort, Sockets, StampsAtInterface};
 use crate::operations::probe::entry::NEVER;
 use crate::operations::probe::exchange::{TlsSettings, flaw, request_text};
 use crate::operations::probe::handshake::{Handshake, outcome};
-use crate::operations::probe::icmp_errors::IcmpErrors;
 use crate::operations::probe::log::Log;
-use crate::operations::probe::next_socket::NextSocket;
 use crate::operations::transport::SYN_GIVEN_UP;
-use crate::protocol::measuring::{By, Probe, Protocol, Warning};
+use crate::protocol::measuring::{Probe, Protocol};
 use pool::Pool;
 use stamps::StreamStamps;
 use stream::{State, Stream};
 
-/// The number of connections to look at in one go, so that sending never waits for long.
-const TAKE: usize = 256;
 /// The bytes that are read at once, and how often from one connection.
 const READ: usize = 1 << 16;
 const READS: usize = 16;
@@ -44,15 +38,10 @@ const CLOSING: Span = Span::from_ns(1_000_000_000);
 /// The connections of a probe.
 #[derive(Debug)]
 pub(super) struct PathByStreams {
-    request: Probe,
-    to: SocketAddr,
+    sockets: Sockets<StreamStamps>,
     text: String,
     tls: Option<TlsSettings>,
     pool: Pool,
-    ready: ReadySet,
-    next: NextSocket,
-    errors: IcmpErrors,
-    stamps: io::Result<StreamStamps>,
     buffer: Box<[u8]>,
 }
 
@@ -62,90 +51,42 @@ type Ended = Option<String>;
 impl PathByStreams {
     pub(super) fn open(request: &Probe) -> Result<Self, Failure> {
         let to = request.destination()?;
-        // A whole second's connections may be open at once.
-        open_files::allow_most();
-        // Taps need the sequence numbers, also where this end takes no stamps itself.
-        let stamps = StreamStamps::open(request, to);
         let tls = (request.protocol == Protocol::Https).then(|| TlsSettings::of(request, to.ip()));
-        let mut path = Self {
-            request: request.clone(),
-            to,
+        Ok(Self {
+            // Taps need the sequence numbers, also where this end takes no stamps itself.
+            sockets: Sockets::open(request, StreamStamps::open, socket)?,
             text: request_text(request, to),
             tls: tls.transpose()?,
             pool: Pool::default(),
-            ready: ReadySet::new(TAKE).context("watch connections")?,
-            next: NextSocket::default(),
-            errors: IcmpErrors::default(),
-            stamps,
             buffer: vec![0; READ].into_boxed_slice(),
-        };
-        path.prepare(0);
-        Ok(path)
-    }
-
-    /// Make the socket of the packet at a place, if it needs one.
-    fn prepare(&mut self, place: u32) {
-        if place < self.request.count && !self.pool.has_idle() {
-            self.next.prepare(place, || socket(&self.request, self.to, place));
-        }
-    }
-
-    /// Send the request of one packet: on a connection that waits for one, or on a new one once that is open.
-    fn begin(&mut self, log: &mut Log, place: u32) {
-        while let Some(mut stream) = self.pool.take_idle() {
-            log.note_sent(place, Monotonic::now());
-            if self.ask(log, &mut stream, place, NEVER).is_ok() {
-                return self.pool.keep(stream);
-            }
-            // The server has just closed it.
-            log.note_held_back(place);
-            self.forget(stream.port);
-        }
-        self.connect(log, place);
+        })
     }
 
     fn connect(&mut self, log: &mut Log, place: u32) {
-        let socket = self.next.take(place, || socket(&self.request, self.to, place));
+        let socket = self.sockets.take(place);
         let sent = Monotonic::now();
         log.note_sent(place, sent);
         let begun = socket.and_then(|fd| {
-            connection::start(fd.as_fd(), self.to)?;
-            self.ready.add(fd.as_fd(), place)?;
+            connection::start(fd.as_fd(), self.sockets.to)?;
+            self.sockets.ready.add(fd.as_fd(), place)?;
             Ok((local_address(fd.as_fd())?.port(), fd))
         });
         let (port, fd) = match begun {
             Ok(begun) => begun,
             Err(error) => return log.note_refused(place, &error.to_string()),
         };
-        if let Ok(stamps) = &mut self.stamps {
+        if let Ok(stamps) = &mut self.sockets.stamps {
             stamps.expect(port);
         }
         log.exchanges[place as usize].port = port;
         self.pool.keep(Stream::begun(fd, port, place, sent + SYN_GIVEN_UP));
     }
 
-    /// Handle a connection that is open, has data, or has ended; `now` is the time at which that was seen.
-    fn handle(&mut self, log: &mut Log, id: u32, now: Monotonic) {
-        let Some(mut stream) = self.pool.take(id) else { return };
-        let went = match stream.state {
-            State::Opening => self.opened(log, &mut stream, now),
-            _ => self.read(log, &mut stream, now),
-        };
-        let awaited = went.and_then(|()| {
-            let awaited = self.ready.await_data(stream.fd.as_fd(), id);
-            awaited.map_err(|error| Some(error.to_string()))
-        });
-        match awaited {
-            Ok(()) => self.pool.keep(stream),
-            Err(why) => self.drop_stream(log, &stream, why),
-        }
-    }
-
     /// Record the end of a handshake; then agree on TLS or send the request.
     fn opened(&mut self, log: &mut Log, stream: &mut Stream, now: Monotonic) -> Result<(), Ended> {
         let place = stream.opener;
         let result = connection::result(stream.fd.as_fd());
-        match outcome(result, &stream.fd, &mut self.errors) {
+        match outcome(result, &stream.fd, &mut self.sockets.errors) {
             Handshake::Open => {}
             Handshake::Closed => {
                 log.note_closed(place, now);
@@ -169,7 +110,7 @@ impl PathByStreams {
         place: u32,
         opened: Monotonic,
     ) -> Result<(), String> {
-        if let Ok(stamps) = &mut self.stamps {
+        if let Ok(stamps) = &mut self.sockets.stamps {
             stamps.begin(stream.port);
         }
         let message = stream.prepare(self.text.as_bytes(), place)?;
@@ -177,7 +118,7 @@ impl PathByStreams {
         stream.deadline = asked + self.patience();
         log.note_asked(place, opened, asked);
         stream.send(&message)?;
-        if let Ok(stamps) = &mut self.stamps {
+        if let Ok(stamps) = &mut self.sockets.stamps {
             stamps.await_stamps(place);
         }
         let exchange = &mut log.exchanges[place as usize];
@@ -187,11 +128,11 @@ impl PathByStreams {
     }
 
     fn patience(&self) -> Span {
-        Span::from_ns(self.request.linger_ns.max(self.request.late_ns))
+        Span::from_ns(self.sockets.request.linger_ns.max(self.sockets.request.late_ns))
     }
 
     fn sequence(&mut self, port: u16, leg: Leg, place: u64) -> Option<u32> {
-        self.stamps.as_ref().ok()?.sequence(port, leg, place)
+        self.sockets.stamps.as_ref().ok()?.sequence(port, leg, place)
     }
 
     /// Read what has come on a connection.
@@ -250,7 +191,7 @@ impl PathByStreams {
         note_answer(log, stream, place);
         log.note_reply_ended(place, stream.answer.status().and_then(flaw).as_deref());
         stream.deadline = now + CLOSING;
-        match (stream.answer.closes(), self.request.asked().keep_alive) {
+        match (stream.answer.closes(), self.sockets.request.asked().keep_alive) {
             (false, true) => stream.state = State::Idle,
             // The end that closes first keeps the connection for a while (TIME_WAIT): it is the server, as asked.
             (true, _) => stream.state = State::Closing,
@@ -279,7 +220,9 @@ impl PathByStreams {
 
     /// End a connection; if a packet is on it and has no whole answer, record why.
     fn drop_stream(&mut self, log: &mut Log, stream: &Stream, why: Ended) {
-        self.stamp(log);
+        if let Ok(stamps) = &mut self.sockets.stamps {
+            stamps.take(log);
+        }
         self.forget(stream.port);
         let place = match stream.state {
             State::Opening | State::Agreeing => stream.opener,
@@ -295,24 +238,8 @@ impl PathByStreams {
     }
 
     fn forget(&mut self, port: u16) {
-        if let Ok(stamps) = &mut self.stamps {
+        if let Ok(stamps) = &mut self.sockets.stamps {
             stamps.forget(port);
-        }
-    }
-
-    /// Record the stamps at the interface of requests that were sent, and of the first bytes of answers.
-    fn stamp(&mut self, log: &mut Log) {
-        if let Ok(stamps) = &mut self.stamps {
-            stamps.stamp(log);
-        }
-    }
-
-    /// Close the connections that were not opened, answered or closed in time.
-    fn give_up(&mut self, log: &mut Log, now: Monotonic) {
-        while let Some(mut stream) = self.pool.take_overdue(now) {
-            let why = stream.overdue();
-            stream.close();
-            self.drop_stream(log, &stream, why.map(str::to_owned));
         }
     }
 }
@@ -325,61 +252,69 @@ fn note_answer(log: &mut Log, stream: &Stream, place: u32) {
 
 /// Make the socket of the packet at a place.
 fn socket(request: &Probe, to: SocketAddr, place: u32) -> io::Result<OwnedFd> {
-    let to = to.ip();
-    let local = request.local_of(to, request.first_seq + place);
-    let fd = connection::unconnected(local)?;
-    receive_errors(fd.as_fd(), to)?;
-    request.set_options(fd.as_fd(), to)?;
-    Ok(fd)
+    connection::unconnected(request.local_of(to.ip(), request.first_seq + place))
 }
 
-impl ProbePath for PathByStreams {
-    fn send(&mut self, log: &mut Log, first: u32, end: u32) -> Result<u32, Failure> {
-        for place in first..end {
-            self.begin(log, place);
-        }
-        Ok(end)
+impl PathByPort for PathByStreams {
+    type Stamps = StreamStamps;
+
+    fn sockets(&self) -> &Sockets<StreamStamps> {
+        &self.sockets
     }
 
-    fn receive(&mut self, log: &mut Log) -> Result<usize, Failure> {
-        let count = self.ready.look().context("watch connections")?;
-        if count > 0 {
-            let now = Monotonic::now();
-            let ready: Vec<u32> = self.ready.ready().collect();
-            for id in ready {
-                self.handle(log, id, now);
+    fn sockets_mut(&mut self) -> &mut Sockets<StreamStamps> {
+        &mut self.sockets
+    }
+
+    /// Send the request of one packet: on a connection that waits for one, or on a new one once that is open.
+    fn begin(&mut self, log: &mut Log, place: u32) {
+        while let Some(mut stream) = self.pool.take_idle() {
+            log.note_sent(place, Monotonic::now());
+            if self.ask(log, &mut stream, place, NEVER).is_ok() {
+                return self.pool.keep(stream);
             }
+            // The server has just closed it.
+            log.note_held_back(place);
+            self.forget(stream.port);
         }
-        self.stamp(log);
-        Ok(count)
+        self.connect(log, place);
     }
 
-    fn collect(&mut self, log: &mut Log) -> Result<(), Failure> {
-        self.give_up(log, Monotonic::now());
-        self.prepare(log.sent + log.refused);
-        match &self.stamps {
-            Ok(stamps) => stamps.check().context("stamp packets at the interface"),
-            Err(_) => Ok(()),
+    /// Handle a connection that is open, has data, or has ended; `now` is the time at which that was seen.
+    fn handle(&mut self, log: &mut Log, id: u32, now: Monotonic) {
+        let Some(mut stream) = self.pool.take(id) else { return };
+        let went = match stream.state {
+            State::Opening => self.opened(log, &mut stream, now),
+            _ => self.read(log, &mut stream, now),
+        };
+        let awaited = went.and_then(|()| {
+            let awaited = self.sockets.ready.await_data(stream.fd.as_fd(), id);
+            awaited.map_err(|error| Some(error.to_string()))
+        });
+        match awaited {
+            Ok(()) => self.pool.keep(stream),
+            Err(why) => self.drop_stream(log, &stream, why),
         }
     }
 
-    fn fd(&self) -> BorrowedFd<'_> {
-        self.ready.fd()
+    /// Close the connections that were not opened, answered or closed in time.
+    fn give_up(&mut self, log: &mut Log, now: Monotonic) {
+        while let Some(mut stream) = self.pool.take_overdue(now) {
+            let why = stream.overdue();
+            stream.close();
+            self.drop_stream(log, &stream, why.map(str::to_owned));
+        }
     }
 
-    fn gives_up_at(&self) -> Option<Monotonic> {
+    fn next_deadline(&self) -> Option<Monotonic> {
         self.pool.next_deadline()
     }
 
-    fn is_busy(&self) -> bool {
+    fn needs_socket(&self) -> bool {
+        !self.pool.has_idle()
+    }
+
+    fn is_at_work(&self) -> bool {
         self.pool.is_busy()
-    }
-
-    fn by(&self) -> By {
-        if self.stamps.is_ok() { By::Ring } else { By::Socket }
-    }
-
-    fn warn(&self, warnings: &mut Vec<Warning>) {
-        warn_without_stamps(&self.request, self.stamps.as_ref().err(), warnings);
     }
 }

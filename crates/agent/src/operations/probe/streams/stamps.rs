@@ -10,6 +10,7 @@ use delaylab_os::ring::frames::FrameRing;
 use delaylab_os::socket::control_message::Step;
 use delaylab_wire::{Leg, is_corrupted};
 
+use crate::operations::probe::by_port::StampsAtInterface;
 use crate::operations::probe::log::Log;
 use crate::operations::probe::observer::{BYTES, SEGMENT_RING, TAKE};
 use crate::operations::probe::route;
@@ -73,7 +74,7 @@ impl StreamStamps {
 
     /// Forget what has passed on a connection: a request follows.
     pub(crate) fn begin(&mut self, source_port: u16) {
-        self.take();
+        self.drain();
         for direction in self.streams.get_mut(&source_port).into_iter().flatten() {
             direction.runs.clear();
         }
@@ -84,8 +85,8 @@ impl StreamStamps {
         self.streams.remove(&source_port);
     }
 
-    /// Take the segments that have passed the interface. The ring has a segment before its socket does.
-    fn take(&mut self) {
+    /// Take the segments that have passed the interface.
+    fn drain(&mut self) {
         let Self { ring, responder_port, streams, .. } = self;
         ring.drain(TAKE, |frame| note(&frame, *responder_port, streams));
     }
@@ -103,9 +104,18 @@ impl StreamStamps {
         self.unstamped.push(place);
     }
 
+    /// Return the first sighting of a byte, by its sequence number.
+    fn seen(&self, source_port: u16, leg: Leg, sequence: u32) -> Option<SeenRun> {
+        let runs = &self.streams.get(&source_port)?[leg as usize].runs;
+        let has = |seen: &&SeenRun| sequence.wrapping_sub(seen.run.sequence) < seen.run.length;
+        runs.iter().find(has).copied()
+    }
+}
+
+impl StampsAtInterface for StreamStamps {
     /// Record the stamps of requests that were sent, and of the first bytes of answers.
-    pub(crate) fn stamp(&mut self, log: &mut Log) {
-        self.take();
+    fn take(&mut self, log: &mut Log) {
+        self.drain();
         let mut unstamped = std::mem::take(&mut self.unstamped);
         unstamped.retain(|place| {
             let exchange = log.exchanges[*place as usize];
@@ -124,15 +134,7 @@ impl StreamStamps {
         self.unstamped = unstamped;
     }
 
-    /// Return the first sighting of a byte, by its sequence number.
-    fn seen(&self, source_port: u16, leg: Leg, sequence: u32) -> Option<SeenRun> {
-        let runs = &self.streams.get(&source_port)?[leg as usize].runs;
-        let has = |seen: &&SeenRun| sequence.wrapping_sub(seen.run.sequence) < seen.run.length;
-        runs.iter().find(has).copied()
-    }
-
-    /// Fail with `ENETDOWN` if the interface has gone away.
-    pub(crate) fn check(&self) -> io::Result<()> {
+    fn check(&self) -> io::Result<()> {
         self.ring.check()
     }
 }
