@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import itertools
 from pathlib import Path
+from typing import get_args
 
 import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from delaylab.agent.asking import RECORDS, DnsRecord
 from delaylab.errors import BadInput
 from delaylab.spec.source import parse
 from delaylab_study.study_file.combine import combinations
@@ -119,6 +121,10 @@ def test_certificates_come_from_a_file(tmp_path: Path) -> None:
     assert asked is not None
     assert asked.trusted == "-----BEGIN CERTIFICATE-----\n"
     assert asked.host == "svc"
+
+
+def test_each_type_of_record_has_its_number() -> None:
+    assert set(get_args(DnsRecord)) == set(RECORDS)
 
 
 def test_agents_are_told_what_to_send() -> None:

@@ -30,12 +30,10 @@ from delaylab.agent.wire.loads import (
 )
 from delaylab.agent.wire.loads import Flow as FrameFlow
 from delaylab.agent.wire.measuring import (
-    Ask,
     Clock,
     Counters,
     FindRoute,
     ProbeDone,
-    Question,
     ReflectDone,
     TapDone,
     TapFilter,
@@ -51,7 +49,6 @@ __all__ = [
     "MOST_KEPT",
     "AgentError",
     "AgentProtocol",
-    "Ask",
     "Clock",
     "ColumnFacts",
     "Compute",
@@ -74,7 +71,6 @@ __all__ = [
     "NoAnswer",
     "Probe",
     "ProbeDone",
-    "Question",
     "RawColumn",
     "Reflect",
     "ReflectDone",

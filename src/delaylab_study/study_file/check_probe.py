@@ -17,8 +17,9 @@ from delaylab.api.lab_files import (
     names_in,
     origins,
 )
+from delaylab.api.services import PORTS
 from delaylab.api.units import Duration
-from delaylab_study.study_file.probe import LATE, STREAMS, USUAL_PORTS, ProbeSpec
+from delaylab_study.study_file.probe import LATE, STREAMS, ProbeSpec
 
 PROBE = "probe"
 
@@ -53,7 +54,7 @@ def _with_responder(probe: ProbeSpec, lab: LabSpec, document: Document) -> Probe
     """
     if probe.protocol == "icmp":
         return probe
-    wanted = probe.port or USUAL_PORTS.get(probe.protocol)
+    wanted = probe.port or PORTS.get(probe.protocol)
     program = None if probe.outside else _listening(probe, wanted, lab)
     if program is not None and probe.responder == "delaylab":
         what = f"program {program!r} of {probe.to!r} has port {wanted}, which the probe is for"

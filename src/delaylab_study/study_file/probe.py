@@ -11,6 +11,7 @@ from pydantic import AfterValidator, Field, model_validator
 from delaylab.api.documents import outside
 from delaylab.api.lab_files import IpVersion
 from delaylab.api.models import NAME, Name, Spec, spelled
+from delaylab.api.services import PORTS, DnsRecord
 from delaylab.api.units import Duration
 
 Protocol = Literal["icmp", "udp", "tcp", "http", "https", "dns"]
@@ -18,10 +19,6 @@ OF_SERVICES = ("https", "dns")
 """Protocols that delaylab's own responder does not answer."""
 STREAMS = ("http", "https")
 """Protocols whose packets are requests on a TCP connection."""
-USUAL_PORTS = {"http": 80, "https": 443, "dns": 53}
-"""The port of a service, unless the probe says one."""
-RECORDS = {"A": 1, "NS": 2, "CNAME": 5, "SOA": 6, "PTR": 12, "MX": 15, "TXT": 16, "AAAA": 28}
-"""The types of DNS records by name (RFC 1035, RFC 3596)."""
 MOST_PAYLOAD = 65_000
 """The largest payload of a datagram, in bytes."""
 CLOSED_LOOP: Final = "closed-loop"
@@ -123,7 +120,7 @@ class ProbeSpec(Spec):
     query: Annotated[str, spelled(r"^[!-~]{1,253}$", "a name of DNS")] | None = Field(
         None, description="For `protocol: dns`: the name to ask for."
     )
-    record: Literal["A", "NS", "CNAME", "SOA", "PTR", "MX", "TXT", "AAAA"] = Field(
+    record: DnsRecord = Field(
         "A", description="For `protocol: dns`: the type of the record to ask for."
     )
     payload: str | None = Field(
@@ -243,7 +240,7 @@ class ProbeSpec(Spec):
             )
         if self.responder == "delaylab":
             raise ValueError(f"delaylab's responder does not run at {self.to}: say own")
-        if self.protocol not in ("icmp", *USUAL_PORTS) and self.port is None:
+        if self.protocol not in ("icmp", *PORTS) and self.port is None:
             raise ValueError(f"`port` is missing: the one to send to at {self.to}")
         if self.ip != address.version:
             raise ValueError(f"{self.to} is an IPv{address.version} address, `ip` is {self.ip}")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from delaylab_study.study_file.probe import FIRST_SOURCE_PORT, USUAL_PORTS, ProbeSpec
+from delaylab.api.services import PORTS
+from delaylab_study.study_file.probe import FIRST_SOURCE_PORT, ProbeSpec
 
 PORT = 8462
 """The port of delaylab's responder, unless the probe has one."""
@@ -18,5 +19,5 @@ def identifier(probe: ProbeSpec, probe_id: int) -> int:
 
 def port(probe: ProbeSpec) -> int:
     """Return the port that packets are sent to."""
-    usual = USUAL_PORTS.get(probe.protocol) if probe.answered_by_service else None
+    usual = PORTS.get(probe.protocol) if probe.answered_by_service else None
     return probe.port or usual or PORT

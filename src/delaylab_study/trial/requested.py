@@ -2,22 +2,15 @@
 
 from __future__ import annotations
 
-import ssl
-from pathlib import Path
-
 import polars as pl
 
-from delaylab.api.agents import AgentProtocol, Ask, Question
-from delaylab.api.errors import DelaylabError
+from delaylab.api.agents import AgentProtocol
 from delaylab.api.records import Doubt, DoubtKind, doubt
-from delaylab_study.study_file.probe import RECORDS, ProbeSpec
+from delaylab.api.services import Ask, certificates, dns_query, own_datagram
+from delaylab_study.study_file.probe import ProbeSpec
 
-ASKING = frozenset({"http", "https", "dns", "datagram"})
-"""The agents' protocols that ask a service."""
 MOST_REASONS = 3
 """The most reasons that a doubt on failed requests names."""
-ANY_BYTES = "*"
-"""The letter that stands for any bytes in the pattern of an answer."""
 
 
 def agent_protocol(probe: ProbeSpec) -> AgentProtocol:
@@ -26,21 +19,21 @@ def agent_protocol(probe: ProbeSpec) -> AgentProtocol:
 
 
 def ask(probe: ProbeSpec) -> Ask | None:
-    """Return what a probe asks of a service; None if its protocol asks none.
+    """Return the request that a probe makes of a service; None if its protocol makes none.
 
-    Raises DelaylabError if certificates are to be checked and this machine trusts no authority.
+    Raises NotHere if certificates are to be checked and this machine trusts no authority.
     """
-    if agent_protocol(probe) not in ASKING:
+    if probe.query is not None:
+        return dns_query(probe.query, probe.record)
+    if probe.payload is not None:
+        return own_datagram(probe.payload, probe.answer)
+    if not probe.is_stream:
         return None
-    parts = (probe.answer or "").split(ANY_BYTES)
     return Ask(
         path=probe.path,
-        host=(probe.host or probe.to) if probe.is_stream else "",
+        host=probe.host or probe.to,
         keep_alive=probe.connections == "keep-alive",
         trusted=_trusted(probe),
-        question=Question(name=probe.query, record=RECORDS[probe.record]) if probe.query else None,
-        payload=(probe.payload or "").encode().hex(),
-        answer=ANY_BYTES.join(part.encode().hex() for part in parts),
     )
 
 
@@ -68,16 +61,7 @@ def failed(packets: pl.DataFrame) -> list[Doubt]:
 
 
 def _trusted(probe: ProbeSpec) -> str | None:
-    """Return the certificates of the authorities that are trusted, None for any certificate.
-
-    Raises DelaylabError if this machine has none.
-    """
+    """Return the certificates of the authorities that are trusted, None for any certificate."""
     if probe.protocol != "https" or probe.trust == "any":
         return None
-    if probe.trust != "system":
-        return probe.trust
-    store = ssl.get_default_verify_paths().cafile
-    if store is None:
-        what = "this machine trusts no authority: it has no file of their certificates"
-        raise DelaylabError(what, fix="install ca-certificates, or say `trust:` in the probe")
-    return Path(store).read_text(encoding="utf-8")
+    return certificates() if probe.trust == "system" else probe.trust

@@ -3,25 +3,16 @@
 from __future__ import annotations
 
 import re
-import ssl
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Literal
 from urllib.parse import urlsplit
 
-from delaylab.agent.wire.measuring import Ask, Question
+from delaylab.agent.asking import PORTS, RECORDS, certificates, dns_query, own_datagram
+from delaylab.agent.wire.measuring import Ask
 from delaylab.errors import BadInput
-from delaylab.io.files import check_file
 
 Protocol = Literal["icmp", "tcp", "http", "https", "dns", "datagram"]
-PORTS: dict[str, int] = {"http": 80, "https": 443, "dns": 53}
-"""The port of a protocol, unless the command line says another."""
-RECORDS = {"A": 1, "NS": 2, "CNAME": 5, "SOA": 6, "PTR": 12, "MX": 15, "TXT": 16, "AAAA": 28}
-"""The types of DNS records by name (RFC 1035, RFC 3596)."""
 LONGEST_PATH = 800
-LARGEST_STORE = 16 << 20
-"""The most bytes of a file with certificates."""
-ANY_BYTES = "*"
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,34 +67,19 @@ class Asking:
         """Return what is asked of a service at a target; None if its protocol asks none."""
         match target.protocol:
             case "http" | "https":
+                checked = target.protocol == "https" and not self.unchecked
                 return Ask(
                     path=target.path,
                     host=target.host.partition("%")[0],
                     keep_alive=self.keep_alive,
-                    trusted=self._trusted() if target.protocol == "https" else None,
+                    trusted=certificates(self.authorities) if checked else None,
                 )
             case "dns":
-                record = RECORDS[self.record or "A"]
-                return Ask(question=Question(name=self.dns or "", record=record))
+                return dns_query(self.dns or "", self.record or "A")
             case "datagram":
-                parts = (self.answer or "").split(ANY_BYTES)
-                return Ask(
-                    payload=(self.udp or "").encode().hex(),
-                    answer=ANY_BYTES.join(part.encode().hex() for part in parts),
-                )
+                return own_datagram(self.udp or "", self.answer)
             case _:
                 return None
-
-    def _trusted(self) -> str | None:
-        """Return the certificates of the authorities that are trusted; None for any certificate."""
-        if self.unchecked:
-            return None
-        store = self.authorities or ssl.get_default_verify_paths().cafile
-        if store is None:
-            fix = "install ca-certificates, or say --insecure or --authorities FILE"
-            raise BadInput("this machine has no file of authorities that it trusts", fix=fix)
-        check_file(Path(store), LARGEST_STORE)
-        return Path(store).read_text(encoding="utf-8")
 
 
 def find_target(host: str, asking: Asking, port: int | None) -> Target:
