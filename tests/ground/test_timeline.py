@@ -202,7 +202,7 @@ def test_costs_of_a_timeline_are_told_at_each_end() -> None:
             ("cost: {a: 10}", "cost: {a: 10}, down: a"),
             "exactly one of down, silence, up, flap, cost",
         ),
-        (("{ospf: {}}", "{bgp: {}}"), "lab.yaml:9: `cost` is told to daemons of OSPF or IS-IS"),
+        (("{ospf: {}}", "{bgp: {}}"), "lab.yaml:9: `cost` needs daemons of OSPF or IS-IS"),
     ],
 )
 def test_a_cost_that_cannot_change_is_refused_with_its_line(

@@ -220,9 +220,9 @@ class Link:
         """Change some conditions, as `delaylab link set`; the others stay as they are.
 
         Values are those of a lab file: `delay="80ms", loss="1%", queue=100`; None takes a condition
-        away. `cost=100` is told to the link's routing daemons. With `node` only the direction from
-        that node changes, with `to` what that node receives. Raise BadInput for conditions that are
-        impossible, DelaylabError if the link's engine is down, or a daemon.
+        away. `cost=100` sets the link's cost in its routing daemons. With `node` only the direction
+        from that node changes, with `to` what that node receives. Raise BadInput for conditions
+        that are impossible, DelaylabError if the link's engine is down, or a daemon.
         """
         if not conditions:
             raise BadInput("no condition is given", f"link {self.name}", 'such as delay="80ms"')

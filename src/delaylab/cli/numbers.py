@@ -55,7 +55,7 @@ def duration(text: str, option: str) -> Duration:
 
 
 def rule(text: str | None, option: str = "--until") -> str | None:
-    """Return the rule by which a network has converged; raise BadInput if it is none."""
+    """Return the convergence rule that an option names; raise BadInput for any other text."""
     if text is None or text == "right":
         return text
     from delaylab.spec.routing.expect import quiet_of

@@ -32,7 +32,7 @@ class TablesVerdict:
 
     @property
     def until(self) -> Until:
-        """Return the rule by which the network had converged."""
+        """Return the convergence rule: all tables right, or none changed for a time."""
         return Until(self.quiet_ns, self.unforeseen)
 
     def __str__(self) -> str:

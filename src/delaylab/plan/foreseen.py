@@ -20,7 +20,7 @@ OF_BIRD_AND_OSPF3_NS = 5 * SECOND_NS
 BGP_CONNECTS_NS = 3 * SECOND_NS
 """The time in which two routers find each other by BGP: connections are tried each second."""
 AT_ONCE = frozenset({"down", "cost"})
-"""The deeds that routers notice at once: they lose a carrier, or are told a cost."""
+"""The deeds that routers notice at once: a lost carrier, or a new cost in their configuration."""
 FINDING = frozenset({"up", "flap", "start"})
 """The deeds after which routers find neighbours again."""
 
@@ -124,7 +124,7 @@ def until_with(lab: Lab, network: Topology, faults: Faults) -> Until:
 
 
 def until_of(lab: Lab, asked: str | None = None) -> Until:
-    """Return the rule by which a lab has converged.
+    """Return the convergence rule of a lab.
 
     `asked` is `quiet` or `quiet:5s`, and comes before what the lab's file says with `expect`.
     """

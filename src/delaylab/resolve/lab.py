@@ -120,7 +120,7 @@ class Order:
 
 @dataclass(frozen=True)
 class CostOrder:
-    """A cost of its end of a link that a router's daemons are told at a time."""
+    """A change of the cost that a router has for a link, at a set time."""
 
     at_ns: int
     node: str

@@ -142,7 +142,7 @@ class _State:
         )
 
     def _costs(self, at_ns: int, moment: CostEventSpec) -> Iterator[CostOrder]:
-        """Follow a change of costs; yield what is told at each end."""
+        """Apply a change of costs; yield the order for the router at each end."""
         for link, node, cost in moment.ends:
             members = self.links[link].members
             for member in members if node is None else [node]:

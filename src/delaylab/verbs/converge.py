@@ -106,7 +106,7 @@ class EventWatch:
         self._verified = Verified(wanted, observer.tables, judged(lab.spec, lab.plan))
 
     def _right_tables(self) -> tuple[Until, dict[str, Table]]:
-        """Return the rule by which the lab has converged, and the tables that are compared."""
+        """Return the convergence rule, and the right tables if they are known."""
         until = self._asked
         if until.quiet_ns is None:
             until = until_with(self._lab.spec, self._topology, self.faults)

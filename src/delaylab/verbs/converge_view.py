@@ -74,7 +74,7 @@ def as_json(outcomes: Sequence[Outcome]) -> list[JsonObject]:
 
 
 def until_json(until: Until) -> JsonObject:
-    """Return the rule by which a network had converged, for `--json`."""
+    """Return the convergence rule as `--json` prints it."""
     if until.quiet_ns is None:
         return {"rule": "right"}
     return {"rule": "quiet", "quiet_s": until.quiet_ns / SECOND_NS}

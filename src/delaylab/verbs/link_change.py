@@ -32,7 +32,7 @@ class LinkSetting:
 def words(given: list[str]) -> LinkSetting:
     """Read conditions from the command line (`delay=20ms`); raise BadInput if they are invalid.
 
-    `cost=100` is no condition: it is told to routing daemons. A value may be anything that a lab
+    `cost=100` is no condition: it changes the routing daemons. A value may be anything that a lab
     file allows, files included, in YAML on one line.
     """
     data: dict[str, object] = {}

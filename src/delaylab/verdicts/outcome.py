@@ -101,7 +101,7 @@ class Outcome:
 
     @property
     def until(self) -> Until:
-        """Return the rule by which the network had converged."""
+        """Return the convergence rule: all tables right, or none changed for a time."""
         return self.verdict.until
 
     @property

@@ -32,7 +32,7 @@ def devices(node: str, to: str) -> set[str]:
 
 
 def test_a_cost_is_an_event(delaylab: Run, tmp_path: Path, run_directory: Path) -> None:
-    """Of each end, by FRR and BIRD, in both versions; daemons that start again keep it."""
+    """Costs of single ends change with FRR and BIRD, IPv4 and IPv6, and outlive a restart."""
     (tmp_path / "costs.yaml").write_text(MIXED)
     delaylab("up", "costs.yaml")
     assert (devices("r-1", "r-2"), devices("r-2", "r-1")) == ({"d"}, {"c"})

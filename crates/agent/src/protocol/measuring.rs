@@ -324,7 +324,7 @@ impl TapFilter {
         self.packets == 0 || seq < self.packets
     }
 
-    /// Return true if the probe sends from this port, by which its packets are known.
+    /// Return true if this is a source port of the probe: each packet has one of its own.
     pub(crate) fn sends_from(&self, port: u16) -> bool {
         port.checked_sub(self.ident).is_some_and(|seq| self.sends(seq.into()))
     }

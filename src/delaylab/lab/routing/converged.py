@@ -204,7 +204,7 @@ def converged(
 
 
 def _until(lab: LiveLab) -> Until:
-    """Return the rule by which a lab is ready while all its daemons run."""
+    """Return the convergence rule that `up` waits for, with all daemons running."""
     until = until_of(lab.spec)
     if until.quiet_ns is not None:
         return until

@@ -1,4 +1,4 @@
-"""Costs of links in a running lab: routers' daemons are told others, and asked for those told."""
+"""Costs of links in a running lab: set in the configuration of routing daemons, and read back."""
 
 from __future__ import annotations
 
@@ -39,20 +39,20 @@ class CostChange:
         return cls(link, node or None, checked_cost(number))
 
     def ends(self, lab: Lab) -> list[End]:
-        """Return the ends that it is of, those of routers."""
+        """Return the router ends of the link whose cost changes."""
         members = lab.links[self.link].members if self.node is None else (self.node,)
         return [(node, self.link) for node in members if node in lab.routers]
 
 
 def checked_cost(text: str) -> int:
-    """Return a cost of the command line; raise BadInput if it is none."""
+    """Return a cost of the command line; raise BadInput unless it is 1 to 65535."""
     if not text.isdecimal() or not LEAST <= int(text) <= MOST:
         raise BadInput(f"a cost is {LEAST} to {MOST}, got {text!r}")
     return int(text)
 
 
 def require(lab: Lab, change: CostChange) -> None:
-    """Raise BadInput if a lab does not have such a link, or if no daemon can be told its cost."""
+    """Raise BadInput if a lab does not have such a link, or if no daemon can change its cost."""
     link = lab.links.get(change.link)
     if link is None:
         raise BadInput(f"no link {change.link!r}", fix=f"links: {', '.join(lab.links)}")
@@ -64,7 +64,7 @@ def require(lab: Lab, change: CostChange) -> None:
 
 
 def _why_not(lab: Lab, change: CostChange) -> str | None:
-    """Return why no daemon can be told the cost of a link; None if all can."""
+    """Return why the cost of a link cannot change; None if it can."""
     if not lab.has_daemons:
         return "delaylab worked the routes of this lab out before it started, and they stay"
     if not lab.routers:

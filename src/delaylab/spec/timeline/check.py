@@ -25,7 +25,7 @@ def check_events(
     for index, moment in enumerate(lab.timeline):
         where = (*at, "timeline", index)
         if isinstance(moment, CostEventSpec) and not _have_costs(lab):
-            what = "`cost` is told to daemons of OSPF or IS-IS, and this lab has none of delaylab's"
+            what = "`cost` needs daemons of OSPF or IS-IS that delaylab configures: none here"
             problems.errors.append(document.refuse(what, (*where, "cost"), "say `routing: ospf`"))
             continue
         if isinstance(moment, CostEventSpec):

@@ -149,7 +149,7 @@ class LinkEventSpec(EventSpec):
 
 
 class CostEventSpec(EventSpec):
-    """An event of links' costs: routing daemons of OSPF and IS-IS are told others."""
+    """A change of links' costs in routing daemons of OSPF and IS-IS."""
 
     cost: dict[Name, LinkCost | dict[Name, LinkCost]] = Field(
         min_length=1,
