@@ -17,7 +17,7 @@ from benches.pair import FAR, NEAR, need
 from benches.section import Section
 from benches.undisturbed import MOST, TRIES, Rounds, rounds
 from delaylab.agent.measuring_requests import Tap
-from delaylab.agent.wire.measuring import TapFilter, TapInterface
+from delaylab.agent.wire.tapping import TapFilter, TapInterface
 from delaylab.lab.links import link_engines
 from delaylab.lab.running import LiveLab
 from delaylab_study.trial.frames import frame

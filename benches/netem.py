@@ -20,7 +20,7 @@ from delaylab.agent.measuring_requests import Tap
 from delaylab.agent.session import Session
 from delaylab.agent.wire.links import Links
 from delaylab.agent.wire.loads import Generate
-from delaylab.agent.wire.measuring import TapFilter, TapInterface
+from delaylab.agent.wire.tapping import TapFilter, TapInterface
 from delaylab.lab.start import temporary
 from delaylab.records.links import Direction, EngineReport
 from delaylab.resolve.resolve import lab_from_data

@@ -9,7 +9,7 @@ import numpy as np
 from benches.pair import FAR, NEAR, probe
 from benches.section import Section
 from delaylab.agent.measuring_requests import Tap
-from delaylab.agent.wire.measuring import TapFilter, TapInterface
+from delaylab.agent.wire.tapping import TapFilter, TapInterface
 from delaylab.lab.running import LiveLab
 from delaylab.lab.start import temporary
 from delaylab.plan.attachment import TapPoint

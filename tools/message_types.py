@@ -17,8 +17,9 @@ GROUPS = {
     "sessions": ("every session", ("hello", "addresses", "exec", "build")),
     "measuring": (
         "measurements",
-        ("probe", "reflect", "tap", "watch", "hiccups", "counters", "queues", "clock", "route"),
+        ("probe", "reflect", "watch", "hiccups", "counters", "queues", "clock", "route"),
     ),
+    "tapping": ("taps", ("tap",)),
     "loads": (
         "work, loads of a network, and frames that try a way",
         ("compute", "generate", "discard", "send-frames", "await-frames"),

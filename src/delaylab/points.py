@@ -23,6 +23,8 @@ HOP = "hop"
 """The prefix of a router's points: `hop1.near` towards the sender, `hop1.far` away from it."""
 NEAR, FAR = "near", "far"
 TUNNEL = "tunnel"
+AT_SERVICE = f"{RESPONDER}.socket"
+"""The point at the sockets of a service that answers a probe."""
 OF_ROUTER = ("", ".uplink", ".wire", ".tunnel")
 """The ends of the names of a router's points on a link, from its interface outward."""
 
@@ -42,6 +44,11 @@ CATALOGUE = (
     ),
     Point("qdisc", "socket", "handed to the interface's queue (TX_SCHED)"),
     Point("stack", "socket", "at the node's network driver, or received by the node's kernel"),
+    Point(
+        "socket",
+        "tap",
+        "at the service's socket: it has passed the network stack, or does not enter it yet",
+    ),
     Point("dom0", "tap", "at the domain's interface in Xen's driver domain"),
     Point(
         "vif",
@@ -88,8 +95,9 @@ BRIDGE_AND_UPLINK, BRIDGE, DRIVER_DOMAIN = "bridge and uplink queue", "bridge", 
 UNDERLAY = "underlay"
 """The layer between the tunnels of two machines: VXLAN, if any, and the network between."""
 VIRTUAL_INTERFACE = "virtual interface"
-_TO_QUEUE = ("app", "user space to kernel", "qdisc")
-_TO_USER = ("stack", "kernel to user space", "app")
+_NETWORK_STACK = "network stack"
+_TO_QUEUE = ("app", "user space to kernel", "socket", _NETWORK_STACK, "qdisc")
+_TO_USER = ("stack", _NETWORK_STACK, "socket", "kernel to user space", "app")
 
 OUT: dict[Stack, tuple[str, ...]] = {
     Stack.VIRTUAL: (
@@ -136,12 +144,14 @@ def on_way(way: tuple[str, ...]) -> tuple[str, ...]:
 def layers_between(way: tuple[str, ...], start: str, end: str) -> list[str] | None:
     """Return the layers of an entry of `OUT` or `IN` from one point to a later one.
 
-    Returns None if the way does not lead from the one to the other.
+    Returns None if the way does not lead from the one to the other. The network stack is a layer of
+    its own only where packets are stamped at sockets, else it is part of the one beside it.
     """
     points = on_way(way)
     if start not in points or end not in points or points.index(start) > points.index(end):
         return None
-    return list(way[1::2][points.index(start) : points.index(end)])
+    found = way[1::2][points.index(start) : points.index(end)]
+    return [each for each in found if each != _NETWORK_STACK or "socket" in (start, end)]
 
 
 def meaning(point: str) -> Point:

@@ -130,6 +130,16 @@ def test_a_packet_seen_twice_counts_with_its_first_stamp() -> None:
         ("reply", "sender.vif", "sender.dom0", "driver domain", "receiving"),
         ("reply", "wire", "sender.dom0", "wire + bridge + driver domain", "receiving"),
         ("reply", "sender.dom0", "sender.stack", "virtual interface", "receiving"),
+        ("request", "responder.stack", "responder.socket", "network stack", "remote"),
+        ("request", "responder.uplink", "responder.socket", "driver + network stack", "remote"),
+        ("turn", "responder.socket", "responder.socket", "responder", "remote"),
+        (
+            "reply",
+            "responder.socket",
+            "responder.stack",
+            "network stack + uplink queue + driver",
+            "remote",
+        ),
     ],
 )
 def test_layers_of_a_sender_with_a_virtual_interface(
@@ -176,6 +186,8 @@ def test_layers_between_machines(leg: str, start: str, end: str, layer: str) -> 
         ("reply", "sender.uplink", "sender.stack", "driver"),
         ("request", "responder.uplink", "responder.vif", "bridge"),
         ("request", "responder.stack", "responder.app", "kernel to user space"),
+        ("request", "responder.vif", "responder.socket", "virtual interface + network stack"),
+        ("reply", "responder.socket", "responder.stack", "network stack + queue"),
         ("reply", "responder.app", "responder.qdisc", "user space to kernel"),
         ("reply", "responder.vif", "responder.uplink", "bridge and uplink queue"),
     ],

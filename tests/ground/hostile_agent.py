@@ -17,7 +17,8 @@ from delaylab.agent.requests import Request
 from delaylab.agent.result import Result
 from delaylab.agent.session import Session
 from delaylab.agent.stream import Stream
-from delaylab.agent.wire.measuring import TapFilter, TapInterface, WatchPlace
+from delaylab.agent.wire.measuring import WatchPlace
+from delaylab.agent.wire.tapping import TapFilter, TapInterface
 from delaylab_study.trial import frames
 from delaylab_study.trial.asked import asked_packets
 

@@ -19,7 +19,8 @@ from delaylab.agent.requests import Request
 from delaylab.agent.result import AgentError, Result
 from delaylab.agent.table_schemas import SCHEMAS, Schema
 from delaylab.agent.tables import decode as plain_values
-from delaylab.agent.wire.measuring import TapFilter, TapInterface, WatchPlace
+from delaylab.agent.wire.measuring import WatchPlace
+from delaylab.agent.wire.tapping import TapFilter, TapInterface
 from delaylab.records.base import LARGEST
 from delaylab.verbs.ping.tables import packets_of
 from delaylab_study.trial.asked import asked_packets

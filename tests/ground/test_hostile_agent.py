@@ -19,8 +19,8 @@ from delaylab.agent.frames import Frame, FrameKind
 from delaylab.agent.measuring_requests import Probe, Tap
 from delaylab.agent.result import AgentError, Result
 from delaylab.agent.table_schemas import SCHEMAS, width
-from delaylab.agent.wire.measuring import TapFilter, TapInterface
 from delaylab.agent.wire.sessions import Hello, LivePacket
+from delaylab.agent.wire.tapping import TapFilter, TapInterface
 from delaylab_study.trial.frames import frame
 from tests.ground import hostile_agent as hostile
 from tests.ground.hostile_agent import CHANGES, PACKETS, REQUESTS, STAMPS, Columns

@@ -343,6 +343,8 @@ def test_points_are_either_on_the_way_or_absent_with_a_reason(protocol: str) -> 
             for side in ("sender", "responder")
             for point in ("app", "qdisc", "stack", "vif", "uplink")
         } | {"wire"}
+        if protocol == "http":
+            everywhere.add("responder.socket")
         if combination.levels["environment"] == "xen":
             everywhere.add("sender.dom0")
         assert on_the_way | set(path.absent) == everywhere

@@ -26,6 +26,7 @@ KEY = ["seq", "leg"]
         ("order.o", ("counters.h", "order.c")),
         ("lan.o", ("lan.c",)),
         ("gate.o", ("gate.c",)),
+        ("socket.o", ("socket.c",)),
     ],
 )
 def test_the_object_is_of_these_sources(built: str, made_of: tuple[str, ...]) -> None:

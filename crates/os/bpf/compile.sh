@@ -23,3 +23,4 @@ compile loss
 compile order counters.h
 compile lan
 compile gate
+compile socket

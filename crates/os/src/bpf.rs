@@ -7,9 +7,10 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use aya::Ebpf;
+use aya::maps::ring_buf::RingBufItem;
 use aya::maps::{Array, IterableMap};
 use aya::programs::SchedClassifier;
+use aya::{Ebpf, Pod};
 
 /// Convert an error to one line of text, with its causes.
 pub(crate) fn refused<E: Error>(error: E) -> io::Error {
@@ -32,6 +33,17 @@ pub(crate) fn classifier<'a>(
 ) -> io::Result<&'a mut SchedClassifier> {
     let program = object.program_mut(name).expect("the object has this program");
     program.try_into().map_err(refused)
+}
+
+/// Read a record in the ring, written by the attached program.
+///
+/// # Panics
+/// Panics if it does not have the type's size: program and reader come from different builds.
+pub(crate) fn record<'a, T: Pod>(item: &'a RingBufItem<'_>) -> &'a T {
+    assert_eq!(item.len(), size_of::<T>(), "the program and its reader are of one make");
+    // SAFETY: the record is as long as a T, which may hold any bytes; records in a ring are aligned to 8
+    // bytes, and nothing here is aligned to more.
+    unsafe { &*item.as_ptr().cast::<T>() }
 }
 
 /// A BPF array map of `u64`, mapped into memory (`BPF_F_MMAPABLE`).

@@ -20,4 +20,5 @@ pub mod stamps;
 pub mod ring;
 
 pub mod clsact;
+pub mod service_tap;
 pub mod tcx;

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from delaylab.agent.table_schemas import Schema, narrowed
-from delaylab.agent.wire import loads
+from delaylab.agent.wire import loads, tapping
 from delaylab.agent.wire import measuring as wire
-from delaylab.agent.wire.measuring import TapDone
+from delaylab.agent.wire.tapping import TapDone
 from delaylab.points import LEGS, SOCKET_POINTS
 
 MOST_STAMPS = 1 << 23
@@ -82,15 +82,15 @@ class Reflect(wire.Reflect):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Tap(wire.Tap):
-    """The request to stamp a probe's packets at interfaces; its tables have their stamps."""
+class Tap(tapping.Tap):
+    """The request to stamp a probe's packets at interfaces, or at sockets; its tables have them."""
 
     repeats: int = MOST_REPEATS
 
     def most_rows(self, table: str, after_s: float) -> int | None:
         """Return the rows of a table: one of each packet by leg and point, and so many repeats."""
         del after_s
-        stamps = len(LEGS) * len(self.interfaces) * self.filter.packets or MOST_STAMPS
+        stamps = len(LEGS) * len(self._points) * self.filter.packets or MOST_STAMPS
         most = {"stamps": stamps, "repeats": self.repeats, "segments": self.segments}
         return most.get(table)
 
@@ -112,7 +112,8 @@ class Tap(wire.Tap):
 
     @property
     def _points(self) -> list[str]:
-        return [each.point for each in self.interfaces]
+        at_sockets = [self.sockets.point] if self.sockets else []
+        return [each.point for each in self.interfaces] + at_sockets
 
 
 class Watch(wire.Watch):

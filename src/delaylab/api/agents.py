@@ -6,7 +6,7 @@ from delaylab.agent.counters import counter, of_interface, of_protocol
 from delaylab.agent.frames import Frame, FrameKind
 from delaylab.agent.measuring_requests import Compute, Probe, Reflect, Tap, Watch
 from delaylab.agent.requests import Request
-from delaylab.agent.result import MOST_KEPT, AgentError, NoAnswer, Result, Unreachable
+from delaylab.agent.result import MOST_KEPT, AgentError, AgentGone, NoAnswer, Result, Unreachable
 from delaylab.agent.session import Session
 from delaylab.agent.stream import Loop
 from delaylab.agent.table_schemas import Schema
@@ -35,19 +35,18 @@ from delaylab.agent.wire.measuring import (
     FindRoute,
     ProbeDone,
     ReflectDone,
-    TapDone,
-    TapFilter,
-    TapInterface,
     WatchDone,
     WatchPlace,
 )
 from delaylab.agent.wire.sessions import Exec, ExecDone, Hello, Terminal
+from delaylab.agent.wire.tapping import TapDone, TapFilter, TapInterface, TapSockets
 from delaylab.agent.wire.words import Protocol as AgentProtocol
 
 __all__ = [
     "MISSING",
     "MOST_KEPT",
     "AgentError",
+    "AgentGone",
     "AgentProtocol",
     "Clock",
     "ColumnFacts",
@@ -82,6 +81,7 @@ __all__ = [
     "TapDone",
     "TapFilter",
     "TapInterface",
+    "TapSockets",
     "Terminal",
     "Unreachable",
     "Watch",

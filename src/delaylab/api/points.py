@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from delaylab.points import (
+    AT_SERVICE,
     BRIDGE,
     BRIDGE_AND_UPLINK,
     FAR,
@@ -30,6 +31,7 @@ from delaylab.points import (
 )
 
 __all__ = [
+    "AT_SERVICE",
     "BRIDGE",
     "BRIDGE_AND_UPLINK",
     "FAR",

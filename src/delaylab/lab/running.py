@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from delaylab.agent.session import Session
-from delaylab.agent.wire.sessions import Hello
+from delaylab.agent.wire.sessions import Hello, HelloDone
 from delaylab.errors import BadInput, DelaylabError
 from delaylab.io.side_by_side import side_by_side
 from delaylab.machines import DescribedLab, Machine
@@ -39,7 +39,7 @@ class LiveLab:
         self.keeper = running.keeper
         self._running = running
         self._open: list[Session] = []
-        self._clocks: dict[str, str] = {}
+        self._hellos: dict[str, HelloDone] = {}
 
     @property
     def spec(self) -> Lab:
@@ -105,11 +105,18 @@ class LiveLab:
 
     def clock(self, agent: str) -> str:
         """Return the name of the clock of an agent's stamps, which is its kernel's."""
-        if agent not in self._clocks:
+        return self._hello(agent).clock
+
+    def namespace(self, agent: str) -> int:
+        """Return the cookie of an agent's network namespace; 0 if its kernel gives none."""
+        return self._hello(agent).namespace
+
+    def _hello(self, agent: str) -> HelloDone:
+        if agent not in self._hellos:
             session = self.session(agent)
-            self._clocks[agent] = session.call(Hello()).done.clock
+            self._hellos[agent] = session.call(Hello()).done
             session.close()
-        return self._clocks[agent]
+        return self._hellos[agent]
 
     def ahead_ns(self, agent: str) -> int:
         """Return how far the clock of an agent's machine is ahead of this machine's.

@@ -14,7 +14,8 @@ class TapRecord(Record):
 
     `unparsed` counts packets that are corrupted or fragments, `repeated` those seen twice.
     `by` is `tcx` for programs at the interface's traffic control hooks, `ring` for a packet
-    socket's ring. Records without it come from versions that captured by rings only.
+    socket's ring, `socket` for programs at the service's sockets. Records without it come from
+    versions that captured by rings only.
     """
 
     point: Text = Field(description="The point that the tap stamps.")
@@ -30,10 +31,10 @@ class TapRecord(Record):
         description="The number of packets with the probe's number and a sequence number that the "
         "probe does not use: another node sent them. They have no stamp.",
     )
-    by: Literal["tcx", "ring"] = Field(
+    by: Literal["tcx", "ring", "socket"] = Field(
         "ring",
         description="The method of capture: BPF programs at the interface's traffic control "
-        "hooks, or a packet socket's ring.",
+        "hooks, a packet socket's ring, or BPF programs at the service's sockets.",
     )
     queue: Text = Field(
         "",

@@ -49,6 +49,7 @@ PARTS = {
     "bridge": "links without conditions, and by the kernel",
     "bpf": "links: what keeps frames from the host's stack; by the kernel: loss without netem",
     "tcx": "taps by programs",
+    "sockets": "taps at the sockets of services",
 }
 
 

@@ -15,7 +15,7 @@ from delaylab.agent.requests import Request
 from delaylab.agent.result import Result
 from delaylab.agent.session import Session
 from delaylab.agent.watched import wait_watching
-from delaylab.agent.wire.measuring import TapFilter, TapInterface
+from delaylab.agent.wire.tapping import TapFilter, TapInterface
 from delaylab.errors import DelaylabError, NotHere
 from delaylab.kinds import KINDS
 from delaylab.lab import completion

@@ -5,9 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from errno import EADDRINUSE
 from pathlib import Path
 
 from delaylab.api.agents import (
+    AgentError,
+    AgentGone,
+    NoAnswer,
     Reflect,
     ReflectDone,
     Result,
@@ -16,9 +20,11 @@ from delaylab.api.agents import (
     TapDone,
     TapFilter,
     TapInterface,
+    TapSockets,
 )
+from delaylab.api.names import host_agent, node_agent
 from delaylab.api.plans import ProbeWay
-from delaylab.api.points import LEGS
+from delaylab.api.points import AT_SERVICE, LEGS
 from delaylab.api.records import Doubt, TapRecord
 from delaylab.api.running import LiveLab
 from delaylab_study.study_file.probe import ProbeSpec
@@ -37,12 +43,14 @@ class Instruments:
     """The sessions that record during a probe, each with its result.
 
     There is at most one reflector. `sent` names the agents that send what they capture.
+    `no_service` is the reason why nothing stamps at the sockets of the service that is probed.
     """
 
     machines: MachineStates
     taps: dict[Session, Result[TapDone]] = field(default_factory=dict)
     reflector: dict[Session, Result[ReflectDone]] = field(default_factory=dict)
     sent: dict[Session, str] = field(default_factory=dict)
+    no_service: str | None = None
 
     @property
     def tapped(self) -> list[TapRecord]:
@@ -70,7 +78,12 @@ def listening(lab: LiveLab, probe: ProbeSpec, probe_id: int) -> Iterator[Instrum
                 packets=probe.packets,
             )
             instruments.reflector[reflector] = reflector.start(reflect)
-            reflector.event(READY_S)
+            try:
+                reflector.event(READY_S)
+            except AgentError as error:
+                if error.errno == EADDRINUSE:
+                    error.fix = "say `responder: own` to probe what listens there"
+                raise
         yield instruments
 
 
@@ -132,6 +145,36 @@ def tap(
         instruments.taps[session] = session.start(request)
     for session in instruments.taps:
         session.event(READY_S)
+    if path.has_service:
+        _tap_service(instruments, lab, packets, probe)
+
+
+def _tap_service(
+    instruments: Instruments, lab: LiveLab, packets: TapFilter, probe: ProbeSpec
+) -> None:
+    """Start the tap at the service's sockets; note the reason if the kernel has no such taps.
+
+    Containers may not load programs. So a node's host does it, unless the node has its own kernel.
+    """
+    node, host = node_agent(probe.to), host_agent(lab.spec.host_of(probe.to))
+    session = lab.session(host if lab.clock(host) == lab.clock(node) else node)
+    request = Tap(
+        interfaces=(),
+        sockets=TapSockets(AT_SERVICE, lab.namespace(node)),
+        filter=packets,
+        repeats=_repeats(probe, 1),
+        segments=_segments(probe, 1),
+    )
+    result = session.start(request)
+    try:
+        session.event(READY_S)
+    except (NoAnswer, AgentGone):
+        raise
+    except AgentError as error:
+        session.close()
+        instruments.no_service = f"the kernel lets no programs in there: {error}"
+    else:
+        instruments.taps[session] = result
 
 
 def cut_captures(instruments: Instruments) -> list[Doubt]:

@@ -69,6 +69,8 @@ def measure(
     if path.beside:
         gone = stamps.passed(table)
         path = with_gone_ways(path, lab.plan, combination.lab, probe, gone)
+    if done.instruments.no_service is not None:
+        path = path.without_service(done.instruments.no_service)
     return Recording(
         record=_measurement(
             lab, combination, probe, path, done, (before, after), compared=compared

@@ -9,7 +9,7 @@ from benches.frames import PORT, discarding, engine_report, generate, settled
 from benches.pair import FAR, NEAR
 
 from delaylab.agent.measuring_requests import Tap
-from delaylab.agent.wire.measuring import TapFilter, TapInterface
+from delaylab.agent.wire.tapping import TapFilter, TapInterface
 from delaylab.lab.running import LiveLab
 from delaylab.lab.start import temporary
 from delaylab.resolve.lab import Lab

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import cast
 
 import polars as pl
 import pytest
 
+from delaylab.agent.failures import AgentError
+from delaylab.agent.wire.sessions import Exec
 from delaylab.lab.running import LiveLab
 from delaylab.lab.start import temporary
+from delaylab.points import AT_SERVICE
 from delaylab.resolve.resolve import lab_from_data
 from delaylab_study.study_file.combine import Combination
 from delaylab_study.study_file.probe import ProbeSpec
@@ -21,8 +27,8 @@ from tests.stamped import column, columns, packets
 pytestmark = pytest.mark.root
 
 TURN_NS, LINK_NS, EARLY_NS = 5_000_000, 20_000_000, 200_000
-"""The delays that are injected: in the service, and on the link in each direction; and how much
-later than the link's engine a tap before it may see a segment."""
+"""The delays that are injected: in the service or before its socket, and on the link in each
+direction; and how much later than the link's engine a tap before it may see a segment."""
 
 SERVER = """\
 import http.server, ssl, sys, threading, time
@@ -51,6 +57,44 @@ sealed.socket = context.wrap_socket(sealed.socket, server_side=True)
 threading.Thread(target=plain.serve_forever, daemon=True).start()
 sealed.serve_forever()
 """
+HOLDER = """\
+import select, socket, struct, time
+from collections import deque
+
+HELD_S, PACKET, VERDICT, CONFIG = 0.005, 0, 1, 2  # linux/netfilter/nfnetlink_queue.h
+queue = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 12)
+queue.bind((0, 0))
+
+def send(kind, attribute, value):
+    body = struct.pack("=BBH", 0, 0, socket.htons(1))
+    body += struct.pack("=HH", 4 + len(value), attribute) + value + bytes(-len(value) % 4)
+    queue.send(struct.pack("=IHHII", 16 + len(body), 3 << 8 | kind, 1, 0, 0) + body)
+
+send(CONFIG, 1, struct.pack(">BBH", 1, 0, 0))
+send(CONFIG, 2, struct.pack(">IB", 0, 1))
+held = deque()
+while True:
+    wait = max(0, held[0][0] - time.monotonic()) if held else None
+    if select.select([queue], [], [], wait)[0]:
+        message = queue.recv(65536)
+        if message[4:6] == struct.pack("=H", 3 << 8 | PACKET):
+            held.append((time.monotonic() + HELD_S, message[24:28]))
+    while held and held[0][0] <= time.monotonic():
+        send(VERDICT, 2, struct.pack(">I", 1) + held.popleft()[1])
+"""
+"""A program that holds each packet of queue 1 of the firewall for 5 ms."""
+UPSTREAM = """\
+import socket, time
+server = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+server.bind(("127.0.0.1", 5300))
+while True:
+    query, peer = server.recvfrom(9000)
+    time.sleep(0.005)
+    answer = b"\\xc0\\x0c\\0\\1\\0\\1\\0\\0\\0\\0\\0\\4\\xc0\\0\\2\\7"
+    end = 12 + query[12:].index(0) + 5
+    server.sendto(query[:2] + b"\\x81\\x80\\0\\1\\0\\1\\0\\0\\0\\0" + query[12:end] + answer, peer)
+"""
+"""A name server that takes 5 ms; its answers are not to be kept."""
 ECHO = """\
 import socket, time
 server = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
@@ -69,15 +113,19 @@ def lab() -> Iterator[LiveLab]:
     files = {
         "/etc/server.py": SERVER,
         "/etc/echo.py": ECHO,
+        "/etc/holder.py": HOLDER,
+        "/etc/upstream.py": UPSTREAM,
         "/etc/cert.pem": certificate,
         "/etc/key.pem": key,
     }
     start: list[object] = [
         {"run": ["python3", "/etc/server.py"], "name": "web", "ready": {"tcp": 8443}},
         {"run": ["python3", "/etc/echo.py"], "name": "echo", "ready": {"udp": 9000}},
+        {"run": ["python3", "/etc/holder.py"], "name": "holder"},
+        {"run": ["python3", "/etc/upstream.py"], "name": "upstream", "ready": {"udp": 5300}},
         {
             "run": ["dnsmasq", "-k", "--no-resolv", "--no-hosts", "--pid-file=", "--user=root",
-                    "--address=/a.example/192.0.2.7"],
+                    "--address=/a.example/192.0.2.7", "--server=/slow.example/127.0.0.1#5300"],
             "ready": {"udp": 53},
         },
     ]  # fmt: skip
@@ -97,8 +145,19 @@ def asked(lab: LiveLab, number: int, **fields: object) -> Recording:
     return measure(lab, Combination({}, lab.spec, (), probe), number)
 
 
-def medians(recording: Recording) -> tuple[float, float, float]:
-    """Return the median delay on the link there, in the service, and on the link back, in ns."""
+@dataclass(frozen=True)
+class Medians:
+    """Median delays in ns: on the link there, before the socket, in the service, on the link
+    back."""
+
+    there: float
+    before: float
+    turn: float
+    back: float
+
+
+def medians(recording: Recording) -> Medians:
+    """Return the median delays of a trial in which each point stamped each packet."""
     way = recording.record.way
     table = packets(recording.stamps, recording.probes, way)
     table = table.filter(pl.col("phase") != "untapped")
@@ -107,21 +166,38 @@ def medians(recording: Recording) -> tuple[float, float, float]:
         columns(way), 0
     )
     near, far, stack = "sender.vif", "responder.vif", "responder.stack"
-    there, turn, back = (
+    found = [
         (table[column(*end)] - table[column(*begin)]).median()
         for begin, end in (
             (("request", near), ("request", far)),
-            (("request", stack), ("reply", stack)),
+            (("request", stack), ("request", AT_SERVICE)),
+            (("request", AT_SERVICE), ("reply", AT_SERVICE)),
             (("reply", far), ("reply", near)),
         )
-    )
-    assert isinstance(there, float)
-    assert isinstance(turn, float)
-    assert isinstance(back, float)
-    return there, turn, back
+    ]
+    return Medians(*(each for each in found if isinstance(each, float)))
+
+
+@contextmanager
+def held(lab: LiveLab, port: int, protocol: str) -> Iterator[None]:
+    """Hold packets to a port for 5 ms between the node's interface and the socket."""
+    rule = ["INPUT", "-p", protocol, "--dport", str(port), "-j", "NFQUEUE", "--queue-num", "1"]
+    run(lab, ["iptables", "-I", *rule])
+    try:
+        yield
+    finally:
+        run(lab, ["iptables", "-D", *rule])
+
+
+def run(lab: LiveLab, argv: list[str]) -> None:
+    """Run a command in the service's node."""
+    session = lab.node_session("svc")
+    assert session.call(Exec(argv=argv)).done.exit == 0
+    session.close()
 
 
 SLOW = {"path": "/slow"}
+UDP = ("udp", "dns")
 
 
 @pytest.mark.parametrize(
@@ -135,6 +211,8 @@ SLOW = {"path": "/slow"}
             {"protocol": "udp", "port": 9000, "payload": "fast", "answer": "got *"},
             {"payload": "slow"},
         ),
+        # A server of the distribution; names of slow.example are asked of another one.
+        ({"protocol": "dns", "port": 53, "query": "a.example"}, {"query": "b.slow.example"}),
     ],
 )
 def test_a_delay_is_found_where_it_was_put(
@@ -143,16 +221,22 @@ def test_a_delay_is_found_where_it_was_put(
     if probe.get("trust") == "certificate":
         probe = {**probe, "trust": certificate_of("svc")[1]}
     fast, late = asked(lab, 1, **probe), asked(lab, 2, **(probe | slow))
-    for recording in (fast, late):
-        there, _, back = medians(recording)
-        assert there >= LINK_NS - EARLY_NS
-        assert back >= LINK_NS - EARLY_NS
+    with held(lab, cast(int, probe["port"]), "udp" if probe["protocol"] in UDP else "tcp"):
+        waiting = asked(lab, 3, **probe)
+    for recording in (fast, late, waiting):
+        found = medians(recording)
+        assert min(found.there, found.back) >= LINK_NS - EARLY_NS
         assert recording.record.answered_by == "own"
         assert recording.record.port == probe["port"]
-    (there, turn, back), (there_late, turn_late, back_late) = medians(fast), medians(late)
-    assert turn_late >= TURN_NS > turn, "the service waits"
-    assert max(there_late - there, back_late - back) < TURN_NS / 2, "the link does not"
-    _check_answers(fast, probe)
+    usual, in_service, at_socket = medians(fast), medians(late), medians(waiting)
+    assert in_service.turn >= TURN_NS > usual.turn, "the service waits"
+    assert at_socket.before >= TURN_NS > usual.before, "packets wait before the socket"
+    for other in (in_service, at_socket):
+        assert max(other.there - usual.there, other.back - usual.back) < TURN_NS / 2, "not the link"
+    assert in_service.before - usual.before < TURN_NS / 2, "the stack does not"
+    assert at_socket.turn - usual.turn < TURN_NS / 2, "the service does not"
+    if probe["protocol"] != "dns":
+        _check_answers(fast, probe)
 
 
 def _check_answers(recording: Recording, probe: dict[str, object]) -> None:
@@ -169,14 +253,6 @@ def _check_answers(recording: Recording, probe: dict[str, object]) -> None:
     assert (opened == len(answers)) == ("connections" not in probe)
     agreed = len(answers) - answers["tls_ns"].null_count()
     assert agreed == (opened if probe["protocol"] == "https" else 0)
-
-
-def test_dns_is_answered_by_a_server_of_the_distribution(lab: LiveLab) -> None:
-    recording = asked(lab, 3, protocol="dns", port=53, query="a.example")
-    there, turn, back = medians(recording)
-    assert min(there, back) >= LINK_NS - EARLY_NS > turn
-    assert set(recording.answers["status"]) == {0}
-    assert not [each for each in recording.record.warnings if each.kind == "failed-requests"]
 
 
 @pytest.mark.parametrize(
@@ -211,3 +287,8 @@ def test_connections_end_properly(lab: LiveLab) -> None:
         asked(lab, number, **plain, count=20, interval="1ms")
     ended = asked(lab, 7, protocol="http", port=8000, path="/ended")
     assert set(ended.answers["status"]) == {200}
+
+
+def test_a_port_that_is_taken_says_how_to_probe_the_service(lab: LiveLab) -> None:
+    with pytest.raises(AgentError, match=r"in use.* \(say `responder: own`"):
+        asked(lab, 8, protocol="http", port=8000, responder="delaylab")

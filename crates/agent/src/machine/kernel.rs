@@ -4,6 +4,7 @@ use std::io::{self, Write};
 
 use delaylab_os::interface::{self, interface_index};
 use delaylab_os::netlink::RouteSocket;
+use delaylab_os::service_tap::ServiceTap;
 use delaylab_os::socket::filter::{Match, Transport};
 use delaylab_os::tcx::tap::TcxTap;
 use delaylab_proto::{Context, Failure};
@@ -32,6 +33,8 @@ struct Parts {
     macvlan: Option<String>,
     /// Programs at the hooks of interfaces (tcx), for taps.
     tcx: Option<String>,
+    /// Programs at the sockets of a control group, for taps at services.
+    sockets: Option<String>,
 }
 
 /// The index of `lo`.
@@ -62,8 +65,16 @@ fn try_here() -> Result<Parts, Failure> {
         .and_then(|()| TcxTap::open(LOOPBACK, &echoes, false))
         .map(drop)
         .context("open a tap");
+    let service = Match { transport: Transport::Datagrams(0), ..echoes };
+    let sockets = ServiceTap::open(&service, 0, 0).map(drop).context("open a tap at sockets");
     let why = |tried: Result<(), Failure>| tried.err().map(|failure| failure.why);
-    Ok(Parts { links, vxlan: why(vxlan), macvlan: why(macvlan), tcx: why(tcx) })
+    Ok(Parts {
+        links,
+        vxlan: why(vxlan),
+        macvlan: why(macvlan),
+        tcx: why(tcx),
+        sockets: why(sockets),
+    })
 }
 
 fn named(name: &str, attributes: Vec<LinkAttribute>) -> RouteNetlinkMessage {

@@ -3,6 +3,7 @@
 use std::time::Instant;
 
 use delaylab_os::clock::Realtime;
+use delaylab_os::socket::namespace_cookie;
 use delaylab_proto::{Context, Failure, Refusal, Reply};
 use serde_json::Value;
 use tracing::{debug, info, warn};
@@ -115,7 +116,8 @@ fn run<O: Operation>(
 
 fn hello(_: Hello, _: &mut Session) -> Result<HelloDone, Failure> {
     let clock = test_clock::name().context("read the boot id")?;
-    Ok(HelloDone { version: env!("CARGO_PKG_VERSION"), pid: std::process::id(), clock })
+    let namespace = namespace_cookie().unwrap_or(0);
+    Ok(HelloDone { version: env!("CARGO_PKG_VERSION"), pid: std::process::id(), clock, namespace })
 }
 
 /// Return the current time, for comparing two clocks. The clock is read as late as possible.

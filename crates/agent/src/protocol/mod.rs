@@ -2,7 +2,7 @@
 //!
 //! - [`requests`]: all operations, each with its request, its answer, its events and its tables.
 //! - [`programs`], [`measuring`], [`generating`], [`network`]: requests that every agent serves, each with its answer.
-//! - [`asking`]: what a probe asks of a service.
+//! - [`asking`]: what a probe asks of a service; [`tapping`]: the request to stamp its packets on their way.
 //! - [`hiccups`]: the request that finds out how quiet a machine is.
 //! - [`crossing`]: those that try whether frames get from one machine to another.
 //! - [`observing`]: the request for the forwarding tables of nodes.
@@ -32,6 +32,7 @@ pub(crate) mod requests;
 pub(crate) mod running;
 pub(crate) mod schema;
 pub(crate) mod starting;
+pub(crate) mod tapping;
 
 /// The names of nodes, links, kinds and clocks: each is safe as part of a file's name.
 const WORD: &str = "^[A-Za-z0-9][A-Za-z0-9_.:@+-]{0,99}$";

@@ -22,6 +22,9 @@ pub(crate) struct HelloDone {
     /// The clock of all stamps: `realtime@` and the first 8 digits of the boot id.
     #[schemars(regex(pattern = super::WORD))]
     pub clock: String,
+    /// The cookie of its network namespace, by which BPF programs know it; 0 if the kernel gives none.
+    #[schemars(default)]
+    pub namespace: u64,
 }
 
 /// Read this kernel's clock.

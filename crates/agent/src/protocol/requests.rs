@@ -16,7 +16,7 @@ use super::machine::{
     DescribeMachine, DescribeMachineDone, EndLab, LabFiles, LabFilesDone, Labs, LabsDone,
     Processes, ProcessesDone, Stored, StoredDone, Sweep, SweepDone,
 };
-use super::measuring::{Probe, ProbeDone, Reflect, ReflectDone, Tap, TapDone};
+use super::measuring::{Probe, ProbeDone, Reflect, ReflectDone};
 use super::network::{
     Addresses, AddressesDone, Carrier, Counters, CountersDone, FindRoute, FindRouteDone,
     Neighbours, Queues, QueuesDone, Watch, WatchDone,
@@ -29,6 +29,7 @@ use super::starting::{
     Control, ControlDone, EndProgram, EndProgramDone, Notify, Output, Programs, ProgramsDone,
     Record, RecordDone, Schedule, Scheduled, ScheduledDone, Start, StartDone,
 };
+use super::tapping::{Tap, TapDone};
 
 /// An operation: its fields in a request, and what the agent sends for it.
 pub(crate) trait Operation: JsonSchema {

@@ -34,6 +34,12 @@ pub fn detached_sys() -> io::Result<OwnedFd> {
     detached(c"sysfs")
 }
 
+/// Create a view of the control groups of version 2 that is mounted nowhere, and return its root: this process's
+/// control group namespace begins there.
+pub fn detached_groups() -> io::Result<OwnedFd> {
+    detached(c"cgroup2")
+}
+
 /// Create a file system of a kind that is mounted nowhere, and return its root.
 fn detached(kind: &CStr) -> io::Result<OwnedFd> {
     // SAFETY: the name is a C string that lives long enough; the result is a new descriptor or -1.

@@ -215,3 +215,20 @@ pub fn require_own(socket: &impl AsFd) -> io::Result<()> {
     let why = format!("the other end belongs to user {peer}, this process to user {own}");
     Err(io::Error::new(io::ErrorKind::PermissionDenied, why))
 }
+
+/// Return the cookie of this network namespace, by which BPF programs know it (`SO_NETNS_COOKIE`, Linux 5.14).
+pub fn namespace_cookie() -> io::Result<u64> {
+    let any = socket(AddressFamily::Unix, SockType::Datagram, SockFlag::SOCK_CLOEXEC, None)?;
+    let (mut cookie, mut length) = (0_u64, size_of::<u64>() as libc::socklen_t);
+    // SAFETY: `cookie` has room for `length` bytes, and the kernel writes no more.
+    let result = unsafe {
+        libc::getsockopt(
+            any.as_raw_fd(),
+            libc::SOL_SOCKET,
+            libc::SO_NETNS_COOKIE,
+            std::ptr::from_mut(&mut cookie).cast(),
+            &raw mut length,
+        )
+    };
+    if result == 0 { Ok(cookie) } else { Err(io::Error::last_os_error()) }
+}

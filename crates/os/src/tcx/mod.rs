@@ -9,7 +9,6 @@ use std::io;
 use std::net::IpAddr;
 use std::os::fd::{AsFd, OwnedFd};
 
-use aya::maps::ring_buf::RingBufItem;
 use aya::maps::{Array, MapData, RingBuf};
 use aya::programs::links::FdLink;
 use aya::programs::tc::TcAttachOptions;
@@ -151,17 +150,6 @@ impl Programs {
         let dropped = counter.get(&0, 0).map_err(refused)?;
         Ok(u32::try_from(dropped).unwrap_or(u32::MAX))
     }
-}
-
-/// Read a record in the ring, written by the attached program.
-///
-/// # Panics
-/// Panics if it does not have the type's size: program and reader come from different builds.
-pub(super) fn record<'a, T: Pod>(item: &'a RingBufItem<'_>) -> &'a T {
-    assert_eq!(item.len(), size_of::<T>(), "the program and its reader are of one make");
-    // SAFETY: the record is as long as a T, which may hold any bytes; records in a ring are aligned to 8
-    // bytes, and nothing here is aligned to more.
-    unsafe { &*item.as_ptr().cast::<T>() }
 }
 
 /// Attach a loaded program to a hook of an interface of this network namespace, until the result is dropped.

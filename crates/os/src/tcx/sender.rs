@@ -8,8 +8,9 @@ use aya::Pod;
 use aya::maps::{MapData, RingBuf};
 use aya::programs::links::FdLink;
 
-use super::{Programs, SenderSettings, record};
+use super::{Programs, SenderSettings};
 use crate::bpf::SharedArray;
+use crate::bpf::record;
 use crate::clock::{self, Realtime};
 use crate::netlink::interface;
 use crate::socket::filter::Match;

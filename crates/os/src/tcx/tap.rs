@@ -9,7 +9,8 @@ use aya::Pod;
 use aya::maps::{MapData, RingBuf};
 use aya::programs::links::FdLink;
 
-use super::{Programs, SenderSettings, record};
+use super::{Programs, SenderSettings};
+use crate::bpf::record;
 use crate::clock::{self, Realtime};
 use crate::netlink::interface;
 use crate::ring::Captured;

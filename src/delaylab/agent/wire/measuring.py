@@ -15,7 +15,6 @@ from delaylab.agent.replies import Address, Count, Listed, Named, Reply, Text
 from delaylab.agent.requests import Request
 from delaylab.agent.wire.words import By, Mode, Protocol
 from delaylab.io.values import Message
-from delaylab.records import taps
 from delaylab.records.base import Word
 from delaylab.records.doubts import Doubt
 
@@ -157,66 +156,6 @@ class Reflect(Request[ReflectDone]):
     # The number of packets that the probe sends: others have no stamps. 0 for any number.
     packets: int = 0
     protocol: Protocol = "udp"
-
-
-class TapDone(Reply):
-    """The end of taps."""
-
-    interfaces: Listed[taps.TapRecord]
-    # The packets for which a capture that is sent had no room.
-    uncaptured: Count
-
-
-@dataclass(frozen=True)
-class TapInterface(Message):
-    """An interface and the name of its vantage point."""
-
-    name: str
-    point: str
-
-
-@dataclass(frozen=True)
-class TapFilter(Message):
-    """The packets of the probe; 0 matches any probe, identifier or port."""
-
-    protocol: Protocol
-    # The IP version, 4 or 6.
-    ip: int
-    probe: int = 0
-    # The ICMP identifier, or the source port of the packet with sequence number 0 where ports
-    # tell packets apart.
-    ident: int = 0
-    # The responder's UDP or TCP port.
-    port: int = 0
-    # The number of packets that the probe sends: others have no stamps. 0 for any number.
-    packets: int = 0
-
-
-@dataclass(frozen=True, kw_only=True)
-class Tap(Request[TapDone]):
-    """Stamp a probe's packets at interfaces."""
-
-    op = "tap"
-    reply = TapDone
-    interfaces: Sequence[TapInterface]
-    filter: TapFilter
-    # The path of a capture file to write.
-    pcap: str | None = None
-    # The most bytes of a capture that is kept in memory and sent at the end, as output; 0 for
-    # none.
-    capture_bytes: int = 0
-    # True if programs at the interface may be used.
-    tcx: bool = True
-    # The least time between two parts of the table `stamps` that are sent while it taps; none if
-    # left out.
-    parts_ns: int | None = None
-    # True if one ring serves all interfaces: for many, most of which see few packets or none.
-    together: bool = False
-    # The most rows of the table `repeats`.
-    repeats: int = 1048576
-    # The most rows of the table `segments`, which a tap of HTTP or HTTPS gives in place of
-    # stamps.
-    segments: int = 0
 
 
 class WatchDone(Reply):

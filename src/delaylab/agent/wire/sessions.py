@@ -29,6 +29,9 @@ class HelloDone(Reply):
     pid: Count
     # The clock of all stamps: `realtime@` and the first 8 digits of the boot id.
     clock: Word
+    # The cookie of its network namespace, by which BPF programs know it; 0 if the kernel gives
+    # none.
+    namespace: Count = 0
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,17 +13,29 @@ from delaylab.plan.kept import KeptPlan
 from delaylab.plan.ways.path import MOST_PATHS, NodePath, node_paths
 from delaylab.plan.ways.probe_end import ProbeEnd
 from delaylab.plan.ways.probed import ProbedPackets
-from delaylab.points import RESPONDER, SENDER, SOCKET_POINTS, TUNNEL, WIRE, location, role
+from delaylab.points import (
+    AT_SERVICE,
+    RESPONDER,
+    SENDER,
+    SOCKET_POINTS,
+    TUNNEL,
+    WIRE,
+    bare,
+    location,
+    role,
+)
 from delaylab.resolve.agent_names import node_agent
 from delaylab.resolve.lab import Lab
 
 NO_SOCKET = {
     "icmp": "the kernel answers ICMP itself: there is no socket to stamp",
     "tcp": "the kernel answers a SYN itself: there is no socket to stamp",
-    "http": "the reflector takes no stamps of connections",
+    "http": "the reflector takes no stamps of connections itself",
 }
 """The reason for absent points of delaylab's responder, by protocol."""
-OF_SERVICE = "a service answers: it takes no stamps"
+OF_SERVICE = "a service answers: it takes no stamps itself"
+BY_KERNEL = ("icmp", "tcp")
+"""Protocols that the kernel answers itself: their packets reach no service's socket."""
 ONE_HOST = "both nodes are on one host: no {what} is between them"
 OWN_LINK = "this end's link is on one host: no {what} is on it"
 NO_QUEUE_STAMP = "no stamp is taken of such a packet when it enters the queue"
@@ -98,6 +110,25 @@ class ProbeWay:
         """Return the points of SOCKET_POINTS that the sender stamps itself."""
         there = {*self.request, *self.reply}
         return tuple(point for point in SOCKET_POINTS if f"sender.{point}" in there)
+
+    @property
+    def has_service(self) -> bool:
+        """Return True if packets are stamped at the sockets of the service that answers."""
+        return AT_SERVICE in self.request
+
+    def without_service(self, why: str) -> ProbeWay:
+        """Return the way without the point at the service's sockets, for a reason."""
+
+        def left(points: tuple[str, ...]) -> tuple[str, ...]:
+            return tuple(point for point in points if point != AT_SERVICE)
+
+        return replace(
+            self,
+            request=left(self.request),
+            reply=left(self.reply),
+            absent={**self.absent, AT_SERVICE: why},
+            others=tuple(each.without_service(why) for each in self.others),
+        )
 
 
 def probe_way(plan: KeptPlan, lab: Lab, probe: ProbedPackets) -> ProbeWay:
@@ -183,6 +214,8 @@ def way_over(
                 TapPoint(each.agent, each.attachment.device, "responder.stack")
                 for each in (responder, home.responder)
             ]
+        if probe.protocol not in BY_KERNEL:
+            sockets = (*sockets, bare(AT_SERVICE))
     by_sender, missing = _by_sender(probe, sender)
     absent |= missing
     sending, answering = list(by_sender), list(sockets)

@@ -15,7 +15,7 @@ from delaylab_study.analysis.clocks.stated import Stated, stated
 from delaylab_study.dataset.records.trial import TrialRecord
 
 # Points that a node's own kernel stamps; all other points are stamped by its host's kernel.
-IN_NODE = (".app", ".qdisc", ".stack")
+IN_NODE = (".app", ".socket", ".qdisc", ".stack")
 DOM0 = ".dom0"
 MACHINE = "the machine"
 Delays = Sequence[tuple[str, float]]

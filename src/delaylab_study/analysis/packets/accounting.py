@@ -14,7 +14,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from delaylab.api.points import SOCKET_POINTS, bare, role
+from delaylab.api.points import AT_SERVICE, SOCKET_POINTS, bare, role
 from delaylab_study.analysis.clocks.stations import Station
 from delaylab_study.analysis.clocks.when_seen import when_seen
 from delaylab_study.analysis.packets.table import Packets, stations_of
@@ -243,7 +243,8 @@ def _lost(lost: Packets, way: Way, trial: TrialRecord) -> ByLeg:
     a packet proves nothing.
     """
     last, end = last_seen(lost, way), len(way.request) - 1
-    arrived = bool(way.request) and _is_socket_of("responder", way.request[-1])
+    last_point = way.request[-1] if way.request else ""
+    arrived = last_point == AT_SERVICE or _is_socket_of("responder", last_point)
     reply = int((last > end).sum()) + (int((last == end).sum()) if arrived else 0)
     complete = not any(tap.dropped for tap in trial.taps)
     request = int(((last >= 0) & (last < end)).sum()) if complete else 0

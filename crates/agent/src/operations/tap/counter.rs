@@ -9,7 +9,8 @@ use crate::operations::seen::Seen;
 use crate::operations::stream_bytes::SeenBytes;
 use crate::operations::tables::{SegmentRow, Stamp};
 use crate::operations::transport::{SYN_GIVEN_UP, stream_segment_in};
-use crate::protocol::measuring::{Protocol, TapFilter};
+use crate::protocol::measuring::Protocol;
+use crate::protocol::tapping::TapFilter;
 
 /// The counter of the packets of one interface, which finds their stamps.
 #[derive(Debug, Default)]

@@ -1,5 +1,6 @@
-//! `tap`: stamps of a probe's packets on interfaces of this network namespace.
+//! `tap`: stamps of a probe's packets on interfaces of this network namespace, or at a service's sockets.
 
+mod at_sockets;
 mod capture;
 mod counter;
 mod sightings;
@@ -21,8 +22,9 @@ use delaylab_wire::Leg;
 use nix::errno::Errno;
 
 use super::tables::{Stamp, offer_stamps};
-use crate::protocol::measuring::{By, Tap, TapCounts, TapDone, TapFilter, TapInterface};
+use crate::protocol::measuring::By;
 use crate::protocol::running::{Event, Order};
+use crate::protocol::tapping::{Tap, TapCounts, TapDone, TapFilter, TapInterface};
 use crate::session::Session;
 use capture::Capture;
 use counter::PacketCounter;
@@ -68,6 +70,9 @@ struct Capturing {
 
 /// Serve one request: stamp packets until the client stops it.
 pub(super) fn serve(request: Tap, session: &mut Session) -> Result<TapDone, Failure> {
+    if let Some(sockets) = &request.sockets {
+        return at_sockets::serve(&request, sockets, session);
+    }
     if request.together {
         return together::serve(request, session);
     }

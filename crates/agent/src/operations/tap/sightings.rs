@@ -5,7 +5,7 @@ use delaylab_proto::Failure;
 
 use super::counter::PacketCounter;
 use crate::operations::tables::{SegmentRow, Stamp, send_repeats, send_segments, send_stamps};
-use crate::protocol::measuring::{Tap, TapFilter};
+use crate::protocol::tapping::{Tap, TapFilter};
 use crate::session::Session;
 
 /// The packets seen at the points of a request.

@@ -9,7 +9,8 @@ use delaylab_os::socket::filter::{Match, Program, Transport};
 use delaylab_os::tcx::tap::{LOOK, Seen, TcxTap};
 use delaylab_wire::MAGIC;
 
-use crate::protocol::measuring::{By, Protocol, TapFilter};
+use crate::protocol::measuring::{By, Protocol};
+use crate::protocol::tapping::TapFilter;
 
 /// The source of a tap's packets: programs at the interface, where the kernel allows them and no queue lies
 /// between them and the driver, else a packet ring, which costs three times as much per packet.

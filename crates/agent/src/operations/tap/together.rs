@@ -16,8 +16,9 @@ use delaylab_proto::{Context, Failure};
 use super::counter::PacketCounter;
 use super::sightings::Sightings;
 use super::{LONGEST_RETIRE, queues};
-use crate::protocol::measuring::{By, Tap, TapCounts, TapDone, TapFilter, TapInterface};
+use crate::protocol::measuring::By;
 use crate::protocol::running::{Event, Order};
+use crate::protocol::tapping::{Tap, TapCounts, TapDone, TapFilter, TapInterface};
 use crate::session::Session;
 
 /// An interface that the ring is for.
