@@ -31,6 +31,7 @@ Of = Literal[
     "rtt.uplink",
     "rtt.wire",
     "rtt.without-links",
+    "rtt.service",
     "added.total",
     "added.kernel",
     "added.user",
@@ -163,7 +164,8 @@ class ClaimSpec(Spec):
     text: str = Field("", max_length=300, description="The claim as a sentence, for reports.")
     of: Of = Field(
         description="The quantity: the RTT at a vantage point (`rtt.app`), the user RTT less the "
-        "time in links with conditions, both ways (`rtt.without-links`), what a layer adds to it "
+        "time in links with conditions, both ways (`rtt.without-links`), the time in a service, "
+        "from a request at its socket to the answer (`rtt.service`), what a layer adds to it "
         "(`added.total`: user space less wire; where the sender's link has conditions, its delay "
         "on the way out is part of that), a one-way delay, or the share of packets `lost`. Of an "
         "event of a lab with routing daemons: the time until it was `detected` by an adjacency, "

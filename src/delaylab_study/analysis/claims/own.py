@@ -38,6 +38,7 @@ COLUMNS = {
     "rtt.uplink": "uplink",
     "rtt.wire": "wire",
     "rtt.without-links": WITHOUT_LINKS,
+    "rtt.service": "service",
     "added.total": "total",
     "added.kernel": "ΔKern",
     "added.user": "ΔUser",

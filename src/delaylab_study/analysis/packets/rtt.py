@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import polars as pl
 
+from delaylab.api.points import AT_SERVICE
 from delaylab_study.analysis.clocks.stations import Station
 from delaylab_study.analysis.packets.table import Packets, constant
 
@@ -31,6 +32,7 @@ VANTAGE = {
     "far uplink": "responder.uplink",
     "far vif": "responder.vif",
     "far stack": "responder.stack",
+    "service": AT_SERVICE,
 }
 # name -> (vantage point of the RTT, vantage point of the RTT that is subtracted)
 DELTAS = {
