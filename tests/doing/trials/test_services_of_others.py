@@ -11,7 +11,6 @@ from delaylab.lab.start import temporary
 from delaylab.resolve.resolve import lab_from_data
 from tests.doing.conftest import own_run_directory
 from tests.doing.trials.test_own_service import (
-    EARLY_NS,
     HOLDER,
     LINK_NS,
     TURN_NS,
@@ -94,7 +93,7 @@ def test_delays_of_a_web_server(lab: LiveLab, protocol: str, connections: str) -
     assert usual.turn < SHORT_NS < short.turn < TURN_NS < slow.turn
     assert usual.before < TURN_NS < waiting.before
     for each in (usual, short, slow, waiting):
-        assert min(each.there, each.back) >= LINK_NS - EARLY_NS
+        assert min(each.there, each.back) >= LINK_NS
         assert max(each.there, each.back) < LINK_NS + TURN_NS / 2
     assert max(short.before, slow.before) < TURN_NS / 2
     assert waiting.turn < TURN_NS / 2
@@ -121,6 +120,6 @@ def test_delays_of_a_server_of_datagrams(
     assert late.turn > max(TURN_NS, fast.turn)
     assert fast.before < TURN_NS < waiting.before
     for each in (fast, late, waiting):
-        assert min(each.there, each.back) >= LINK_NS - EARLY_NS
+        assert min(each.there, each.back) >= LINK_NS
         assert max(each.there, each.back) < LINK_NS + TURN_NS / 2
     assert max(late.before, abs(waiting.turn - fast.turn)) < TURN_NS / 2

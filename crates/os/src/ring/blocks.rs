@@ -1,11 +1,11 @@
 //! A receive ring of blocks (`TPACKET_V3`): the cheapest way to capture many packets that nobody waits for.
 
 use std::io;
-use std::os::fd::BorrowedFd;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicU32, Ordering, fence};
 use std::time::Duration;
 
-use super::{Captured, Mapped, time};
+use super::{Captured, Mapped, open_sentinel, time};
 use crate::socket::filter::Program;
 use crate::socket::option::pending_error;
 
@@ -19,6 +19,8 @@ pub const RETIRE: Duration = Duration::from_millis(10);
 #[derive(Debug)]
 pub struct BlockRing {
     mapped: Mapped,
+    /// A socket that is in error once the interface has gone away; `None` for a ring of all interfaces.
+    sentinel: Option<OwnedFd>,
     next: usize,
     /// The numbers of packets since the ring was opened: put into it by the kernel, taken out of it, and
     /// dropped because it was full.
@@ -30,7 +32,18 @@ pub struct BlockRing {
 impl BlockRing {
     /// Start to capture the packets on an interface that pass the filter, in both directions. Fails with
     /// `EPERM` without `CAP_NET_RAW`.
-    pub fn open(interface: u32, filter: &Program) -> io::Result<Self> {
+    ///
+    /// The kernel hands a packet to the sockets of all interfaces before those of one, to the newest first. Packets
+    /// without a receive stamp, as TCP's from a namespace beside this one are, get a stamp when a socket takes them. So
+    /// this ring is a socket of all interfaces, too: behind that of a link's engine, the time in which the kernel wakes
+    /// the engine would be in its stamps.
+    pub fn open(interface: u32, filter: Program) -> io::Result<Self> {
+        let sentinel = open_sentinel(interface)?;
+        Ok(Self { sentinel: Some(sentinel), ..Self::open_everywhere(&filter.at(interface))? })
+    }
+
+    /// Start to capture the packets on all interfaces that pass the filter, as [`BlockRing::open`] does.
+    pub fn open_everywhere(filter: &Program) -> io::Result<Self> {
         let request = libc::tpacket_req3 {
             tp_block_size: BLOCK as u32,
             tp_block_nr: BLOCKS as u32,
@@ -41,14 +54,21 @@ impl BlockRing {
             tp_feature_req_word: 0,
         };
         let version = libc::tpacket_versions::TPACKET_V3 as i32;
-        let mapped = Mapped::open(interface, filter, version, &request, BLOCK * BLOCKS, true)?;
-        Ok(Self { mapped, next: 0, put: 0, taken: 0, dropped: 0 })
+        // Index 0 stands for all interfaces (packet(7)).
+        let mapped = Mapped::open(0, filter, version, &request, BLOCK * BLOCKS, true)?;
+        Ok(Self { mapped, sentinel: None, next: 0, put: 0, taken: 0, dropped: 0 })
     }
 
-    /// Return the socket: readable when a block is ready, in error when the interface has gone away.
+    /// Return the socket, which is readable when a block is ready.
     #[must_use]
     pub fn fd(&self) -> BorrowedFd<'_> {
         self.mapped.fd()
+    }
+
+    /// Return a socket that is in error when the interface has gone away; `None` for a ring of all interfaces.
+    #[must_use]
+    pub fn sentinel(&self) -> Option<BorrowedFd<'_>> {
+        self.sentinel.as_ref().map(OwnedFd::as_fd)
     }
 
     /// Let no more packets in. Those already in the ring come out when the kernel hands over their block,
@@ -60,7 +80,7 @@ impl BlockRing {
     /// Pass every packet of the ready blocks to `take` and return the number of packets. Fails with
     /// `ENETDOWN` if the interface has gone away.
     pub fn drain(&mut self, mut take: impl FnMut(Captured<'_>)) -> io::Result<usize> {
-        pending_error(self.fd())?;
+        pending_error(self.sentinel().unwrap_or(self.fd()))?;
         let mut packets = 0;
         while self.status().load(Ordering::Acquire) & libc::TP_STATUS_USER != 0 {
             packets += self.read_block(&mut take);

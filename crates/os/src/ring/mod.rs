@@ -40,6 +40,18 @@ pub(super) struct Counted {
     pub dropped: u32,
 }
 
+/// An EtherType for local experiments (IEEE 802), which no packet of interest has.
+const NOBODY: u16 = 0x88b5;
+
+/// Open a packet socket bound to an EtherType that nobody sends. It is in error once the interface has gone
+/// away, and makes the kernel stamp received packets.
+pub(crate) fn open_sentinel(interface: u32) -> io::Result<OwnedFd> {
+    let socket = packet_socket::open()?;
+    stamps::keep_receive_stamps_on(socket.as_fd())?;
+    packet_socket::bind(socket.as_fd(), interface, NOBODY)?;
+    Ok(socket)
+}
+
 /// A packet socket with a ring that is mapped into this process's memory.
 #[derive(Debug)]
 pub(super) struct Mapped {

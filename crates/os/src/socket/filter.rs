@@ -126,6 +126,17 @@ impl Program {
         program.finish(wanted.snap)
     }
 
+    /// Reject packets of all interfaces but one, before anything else is looked at.
+    #[must_use]
+    pub fn at(self, interface: u32) -> Self {
+        let mut program = Self::default();
+        program.load(LOAD_U32 | libc::BPF_ABS, (libc::SKF_AD_OFF + libc::SKF_AD_IFINDEX) as u32);
+        program.jump_if(interface, 1, 0);
+        program.push(libc::BPF_RET, 0);
+        program.0.extend(self.0);
+        program
+    }
+
     /// Build a program for Ethernet frames that accepts those of an EtherType whose payload begins with a number.
     #[must_use]
     pub fn of_ether_type(ether_type: u16, magic: u32) -> Self {

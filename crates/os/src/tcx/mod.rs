@@ -7,7 +7,6 @@ pub mod tap;
 
 use std::io;
 use std::net::IpAddr;
-use std::os::fd::{AsFd, OwnedFd};
 
 use aya::maps::{Array, MapData, RingBuf};
 use aya::programs::links::FdLink;
@@ -17,8 +16,6 @@ use aya::{Ebpf, EbpfLoader, Pod};
 
 use crate::bpf::{SharedArray, classifier, refused};
 use crate::socket::filter::{Match, Transport};
-use crate::socket::packet_socket;
-use crate::stamps;
 
 /// The compiled `bpf/tcx.c`, aligned as the loader needs it.
 static OBJECT: &[u8] = aya::include_bytes_aligned!("../../bpf/tcx.o");
@@ -163,16 +160,4 @@ fn attach_first(
     let options = TcAttachOptions::TcxOrder(order);
     let id = program.attach_with_options(interface, hook, options).map_err(refused)?;
     program.take_link(id).map_err(refused)?.try_into().map_err(refused)
-}
-
-/// An EtherType for local experiments (IEEE 802), which no packet of interest has.
-const NOBODY: u16 = 0x88b5;
-
-/// Open a packet socket bound to an EtherType that nobody sends. It is in error once the interface has gone
-/// away, and makes the kernel stamp received packets.
-pub(super) fn open_sentinel(interface: u32) -> io::Result<OwnedFd> {
-    let socket = packet_socket::open()?;
-    stamps::keep_receive_stamps_on(socket.as_fd())?;
-    packet_socket::bind(socket.as_fd(), interface, NOBODY)?;
-    Ok(socket)
 }

@@ -13,9 +13,9 @@ use crate::bpf::SharedArray;
 use crate::bpf::record;
 use crate::clock::{self, Realtime};
 use crate::netlink::interface;
+use crate::ring::open_sentinel;
 use crate::socket::filter::Match;
 use crate::socket::option::pending_error;
-use crate::tcx;
 
 /// The size of the ring in bytes, for some 20 000 replies. A larger ring would not fit into the CPU's cache.
 const RING: u32 = 512 << 10;
@@ -68,7 +68,7 @@ impl TcxSender {
         if interface::has_queue(interface)? {
             return Err(io::Error::other("the interface has a queue"));
         }
-        let sentinel = tcx::open_sentinel(interface)?;
+        let sentinel = open_sentinel(interface)?;
         let mut programs = Programs::load(wanted, sender, RING, false)?;
         let replies = programs.events()?;
         let (sent, asleep) = (programs.shared("SENT")?, programs.shared("ASLEEP")?);

@@ -13,10 +13,9 @@ use super::{Programs, SenderSettings};
 use crate::bpf::record;
 use crate::clock::{self, Realtime};
 use crate::netlink::interface;
-use crate::ring::Captured;
+use crate::ring::{Captured, open_sentinel};
 use crate::socket::filter::Match;
 use crate::socket::option::pending_error;
-use crate::tcx;
 
 /// The longest time between two reads of the ring: nothing wakes the reader.
 pub const LOOK: Duration = Duration::from_millis(10);
@@ -99,7 +98,7 @@ impl TcxTap {
         if interface::has_queue(interface)? {
             return Err(io::Error::other("the interface has a queue"));
         }
-        let sentinel = Some(tcx::open_sentinel(interface)?);
+        let sentinel = Some(open_sentinel(interface)?);
         let ring = if frames { FRAMES_RING } else { BRIEFS_RING };
         let mut programs = Programs::load(wanted, &SenderSettings::default(), ring, frames)?;
         let events = programs.events()?;
@@ -125,7 +124,7 @@ impl TcxTap {
 
     /// Put the tap back, which takes far less time than to open another one.
     pub fn turn_on(&mut self) -> io::Result<()> {
-        self.sentinel = Some(tcx::open_sentinel(self.interface)?);
+        self.sentinel = Some(open_sentinel(self.interface)?);
         self.links = self.programs.attach(self.interface, "tap_incoming", "tap_outgoing")?.into();
         Ok(())
     }

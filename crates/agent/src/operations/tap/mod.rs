@@ -220,7 +220,7 @@ fn wait(
     orders: Option<BorrowedFd<'_>>,
     timeout: Option<Duration>,
 ) -> Result<bool, Failure> {
-    let sources = taps.iter().filter_map(|tap| tap.source.as_ref()).map(Source::fd);
+    let sources = taps.iter().filter_map(|tap| tap.source.as_ref()).flat_map(Source::fds);
     let on: Vec<_> = sources.chain(orders).map(|fd| (fd, Interest::Read)).collect();
     let ready = poll::wait(&on, timeout).context("wait for packets")?;
     Ok(orders.is_some() && ready.last() == Some(&true))

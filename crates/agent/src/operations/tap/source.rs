@@ -32,7 +32,7 @@ impl Source {
         if tcx && let Ok(tap) = TcxTap::open(interface, wanted, frames) {
             return Ok(Self::Tcx(Box::new(tap)));
         }
-        BlockRing::open(interface, &Program::frames(wanted)).map(Self::Ring)
+        BlockRing::open(interface, Program::frames(wanted)).map(Self::Ring)
     }
 
     /// Take the source off its interface. Return it if it can be put back, else how many packets found it full.
@@ -60,13 +60,14 @@ impl Source {
         }
     }
 
-    /// Return a descriptor that is readable when there are packets, if these wake a reader, and in error when
-    /// the interface has gone away.
-    pub(super) fn fd(&self) -> BorrowedFd<'_> {
-        match self {
-            Self::Tcx(tap) => tap.fd(),
-            Self::Ring(ring) => ring.fd(),
-        }
+    /// Return descriptors, of which one is readable when there are packets, if these wake a reader, and one is in
+    /// error when the interface has gone away.
+    pub(super) fn fds(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
+        let (first, second) = match self {
+            Self::Tcx(tap) => (tap.fd(), None),
+            Self::Ring(ring) => (ring.fd(), ring.sentinel()),
+        };
+        std::iter::once(first).chain(second)
     }
 
     /// Return the interval at which to poll for packets that do not wake a reader.

@@ -66,8 +66,7 @@ impl Interfaces {
             tapped.push(Tapped { interface, index, counter: PacketCounter::default(), queues });
         }
         let numbers = (0..).zip(&tapped).map(|(number, place)| (place.index, number)).collect();
-        // Index 0 stands for all interfaces (packet(7)).
-        let ring = BlockRing::open(0, &Program::frames(&request.filter.wanted()))
+        let ring = BlockRing::open_everywhere(&Program::frames(&request.filter.wanted()))
             .context("tap all interfaces")
             .map_err(|failure| failure.fix("a tap needs CAP_NET_RAW in its network namespace"))?;
         Ok(Self { ring, tapped, numbers, filter: request.filter })
