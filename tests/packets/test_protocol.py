@@ -141,6 +141,8 @@ def whole(pcap: Path) -> dict[str, Request[Any]]:
         "watch": measuring_requests.Watch(
             interval_ns=10_000_000,
             places=[measuring.WatchPlace("here", os.getpid(), {})],
+            without_process=os.getpid(),
+            brief=True,
         ),
         "observe": observing_requests.Observe(
             places=[observing.ObservePlace("here", os.getpid())],

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import time
 
 import polars as pl
 
+from tests.hogging import hogging
 from tests.packets.agents import Pair
 
 INTERVAL_NS = 20_000_000
@@ -32,3 +34,28 @@ def test_it_keeps_its_schedule_and_names_its_metrics(joined: Pair) -> None:
     assert set(hosts["metric"]) > METRICS
     assert set(hosts.filter(pl.col("metric") == "lo.rx_bytes")["place"]) == {"here"}
     assert set(hosts.filter(pl.col("metric") == "cpu0.NET_RX")["place"]) == {"machine"}
+
+
+def test_a_brief_watch_covers_all_of_its_time_and_leaves_out_who_asks(joined: Pair) -> None:
+    """All CPUs are one, the programs of a process that is left out are not named."""
+    name, found = f"hog-{os.getpid()}", {}
+    with joined.agent(joined.left) as agent, hogging(name, max(os.sched_getaffinity(0))):
+        for without in (None, os.getpid()):
+            asked = {
+                "op": "watch",
+                "interval_ns": 10**11,
+                "brief": True,
+                "without_process": without,
+            }
+            before_ns = time.time_ns()
+            agent.start(asked)
+            time.sleep(LONG_S)  # the time itself is under test
+            hosts = agent.stop().tables["hosts"]
+            times = hosts["time_ns"].unique().sort()
+            assert len(times) == 2
+            assert before_ns < times[0] < times[1] < time.time_ns()
+            assert times[1] - times[0] > LONG_S * 1e9 * 0.9
+            found[without] = {each.split(".", 2)[-1] for each in hosts["metric"]}
+    assert {"cpu.idle", "processes"} < set(hosts["metric"])
+    assert not [each for each in hosts["metric"] if each.startswith(("cpu0", "group."))]
+    assert name in found[None] - found[os.getpid()]

@@ -78,6 +78,12 @@ class Result(Generic[R_co]):
         """Return the parts of a table as plain values; raises AgentError as `read` does."""
         return self.read(name, tables.plain)
 
+    def take_rows(self, name: str) -> list[tables.Rows]:
+        """Return what has come of a table since the last call, and forget it."""
+        found = self.rows(name) if self.parts.get(name) else []
+        self.parts.pop(name, None)
+        return found
+
     def keep_table(self, payload: bytes) -> None:
         """Add a part of a table, as its frame has it; raise AgentError for what nobody asked for.
 

@@ -1,4 +1,4 @@
-"""Verdicts on links and on convergence."""
+"""Verdicts on links, on convergence and on machines."""
 
 from __future__ import annotations
 
@@ -8,11 +8,15 @@ from delaylab.verdicts.lateness import Lateness
 from delaylab.verdicts.links import MEDIAN_LATE_NS, MEDIAN_OF, P99_LATE_NS, P99_OF, RateCheck
 from delaylab.verdicts.links import Verdict as LinkVerdict
 from delaylab.verdicts.links import judge as judge_links
+from delaylab.verdicts.meanwhile import STEAL as MACHINE_STEAL
+from delaylab.verdicts.meanwhile import WAITING as MACHINE_WAITING
 from delaylab.verdicts.outcome import MOST_WAITED, Outcome
 from delaylab.verdicts.shares import ShareCheck
 from delaylab.verdicts.states import RouterState, states_of
 
 __all__ = [
+    "MACHINE_STEAL",
+    "MACHINE_WAITING",
     "MEDIAN_LATE_NS",
     "MEDIAN_OF",
     "MOST_WAITED",

@@ -199,7 +199,11 @@ def ping(
     ] = True,
     as_json: Json = False,
 ) -> None:
-    """Ping hosts, and print how much of the round trip this machine itself added."""
+    """Ping hosts, and print how much of the round trip this machine itself added.
+
+    The summary says if this machine was not quiet meanwhile, who disturbed it, and what it did
+    around the latest packets.
+    """
     from delaylab.verbs.ping import run as verb
     from delaylab.verbs.ping.addresses import ANYWHERE, IPV4, find_origin
     from delaylab.verbs.ping.target import Asking, find_target

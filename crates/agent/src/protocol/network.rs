@@ -15,6 +15,12 @@ pub(crate) struct Watch {
     pub interval_ns: u64,
     #[serde(default)]
     pub places: Vec<WatchPlace>,
+    // A process that is left out of the programs, with its children.
+    #[serde(default)]
+    pub without_process: Option<u32>,
+    /// Sample all CPUs as one, no interrupts or groups; also at the beginning and the end.
+    #[serde(default)]
+    pub brief: bool,
 }
 
 fn tenth_of_a_second() -> u64 {

@@ -185,6 +185,9 @@ class Watch(Request[WatchDone]):
     reply = WatchDone
     interval_ns: int = 100000000
     places: Sequence[WatchPlace] = ()
+    without_process: int | None = None
+    # Sample all CPUs as one, no interrupts or groups; also at the beginning and the end.
+    brief: bool = False
 
 
 class CpuHiccups(Reply):

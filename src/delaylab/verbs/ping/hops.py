@@ -10,13 +10,16 @@ from rich.console import Console
 from rich.live import Live
 from rich.table import Table
 
+from delaylab.io.printable import printable
 from delaylab.io.values import JsonObject
 from delaylab.machines import LOCAL
 from delaylab.units import Duration
 from delaylab.verbs.ping import run as ping
 from delaylab.verbs.ping.addresses import resolve
+from delaylab.verbs.ping.during import MachineDuring
 from delaylab.verbs.ping.lines import us
-from delaylab.verbs.ping.reading import OnPacket, Reader, finish
+from delaylab.verbs.ping.machine import during, watching
+from delaylab.verbs.ping.reading import OnPacket, ReadBeside, Reader, finish
 from delaylab.verbs.ping.result import UNDER_WAY, PingPacket, Spread, no_p99, spread
 
 MOST_HOPS = 30
@@ -111,6 +114,7 @@ class HopsResult:
     address: str
     hops: tuple[ProbedHop, ...]
     interrupted: bool = False
+    machine: MachineDuring | None = None
 
     @property
     def reached(self) -> bool:
@@ -124,6 +128,7 @@ class HopsResult:
             "address": self.address,
             "reached": self.reached,
             "hops": [hop.as_json() for hop in self.hops],
+            **({} if self.machine is None else {"machine": self.machine.as_json()}),
         }
 
 
@@ -149,11 +154,14 @@ def run(options: ping.PingOptions, console: Console | None = None) -> HopsResult
             if watched and packet.seq % length == 0:
                 live.update(table(hops_of(packets.values(), length)), refresh=True)
 
-        interrupted = _probe(to_all, address, length, on_packet)
+        with watching() as machine:
+            interrupted = _probe(to_all, address, length, on_packet, machine)
+            meanwhile = machine.end()
     *hops, last = hops_of(packets.values(), length)
     # A router says so once a second (Linux): the search may have had its answers.
     last = replace(last, refused=tuple(dict.fromkeys((*last.refused, *refused))))
-    return HopsResult(options.host, address, (*hops, last), interrupted)
+    # Hops differ in their round trips: no packet is late by those of others.
+    return HopsResult(options.host, address, (*hops, last), interrupted, during(meanwhile, ()))
 
 
 def _search(options: ping.PingOptions, address: str) -> tuple[int, tuple[Refused, ...]]:
@@ -181,14 +189,20 @@ def _to_all(options: ping.PingOptions, length: int, rounds: int) -> ping.PingOpt
     return replace(options, count=rounds * length, interval=between)
 
 
-def _probe(to_all: ping.PingOptions, address: str, length: int, on_packet: OnPacket) -> bool:
+def _probe(
+    to_all: ping.PingOptions,
+    address: str,
+    length: int,
+    on_packet: OnPacket,
+    beside: ReadBeside | None = None,
+) -> bool:
     """Probe the hops in turn; return True if Ctrl-C ended it."""
     request = replace(ping.request(to_all, address), hops=length)
     session = LOCAL.session()
     try:
         session.start(request)
         reader = Reader(session, on_packet)
-        interrupted = finish([reader]) == "interrupted"
+        interrupted = finish([reader], beside=beside) == "interrupted"
     finally:
         session.close()
     if reader.failed is not None:
@@ -263,3 +277,5 @@ def print_summary(result: HopsResult, console: Console) -> None:
         why = f": {by[0].text} did not forward the packets" if by else ""
         told = f"{result.host} itself did not answer{why}"
         console.print(told, style="yellow", highlight=False)
+    for line in result.machine.lines if result.machine else ():
+        console.print(printable(line), highlight=False, markup=False, soft_wrap=True)

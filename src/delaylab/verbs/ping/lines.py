@@ -7,6 +7,7 @@ import ipaddress
 from rich.console import Console
 from rich.table import Table
 
+from delaylab.io.printable import printable
 from delaylab.verbs.ping.result import HTTP, NO_ANSWER, PingPacket, PingResult, no_p99
 from delaylab.verbs.time_of_day import time_of_day
 
@@ -101,6 +102,8 @@ def print_summary(result: PingResult, console: Console) -> None:
         )
     for warning in result.warnings:
         console.print(f"note: {warning}", highlight=False, style="yellow")
+    for each in result.machine.lines if result.machine else ():
+        console.print(printable(each), highlight=False, markup=False, soft_wrap=True)
 
 
 def _extras(result: PingResult) -> str:

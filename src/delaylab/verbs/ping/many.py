@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from rich.console import Console
@@ -16,9 +16,11 @@ from delaylab.io.values import JsonObject
 from delaylab.machines import LOCAL
 from delaylab.verbs.ping.addresses import resolve
 from delaylab.verbs.ping.lines import line, us
+from delaylab.verbs.ping.machine import during, watching
 from delaylab.verbs.ping.reading import End, OnPacket, finish
 from delaylab.verbs.ping.result import PingPacket, PingResult, Spread, no_p99
 from delaylab.verbs.ping.run import OnePing, PingOptions, check, print_head
+from delaylab.verdicts.meanwhile import Meanwhile
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,14 +80,18 @@ def run(
             pings.append(ping)
         for ping in pings:
             ping.start()
-        end = finish([ping.reader for ping in pings], options.deadline)
-        return tuple(_result(ping, end) for ping in pings)
+        machine = stack.enter_context(watching())
+        end = finish([ping.reader for ping in pings], options.deadline, machine)
+        meanwhile = machine.end()
+        return tuple(_result(ping, end, meanwhile) for ping in pings)
 
 
-def _result(ping: OnePing, end: End) -> HostResult:
+def _result(ping: OnePing, end: End, meanwhile: Meanwhile) -> HostResult:
     host, target = ping.options.host, ping.options.target
     try:
-        return HostResult(host, target, ping.address, ping.result(end))
+        result = ping.result(end)
+        result = replace(result, machine=during(meanwhile, result.packets))
+        return HostResult(host, target, ping.address, result)
     except AgentError as error:
         # The line begins with the host; that an agent said so is of no interest.
         remedy = f" ({error.fix})" if error.fix else ""
@@ -122,6 +128,14 @@ def print_summary(results: Sequence[HostResult], console: Console) -> None:
     for each in results:
         for warning in each.result.warnings if each.result else ():
             console.print(f"note: {each.target}: {warning}", highlight=False, style="yellow")
+    watched = [(each, each.result.machine) for each in results if each.result is not None]
+    for each, machine in watched:
+        for late in machine.late if machine else ():
+            text = printable(f"late: {each.target}: {late.text}")
+            console.print(text, highlight=False, markup=False, soft_wrap=True)
+    # They were pinged at the same time, by the same machine.
+    if verdict := next((machine.verdict for _, machine in watched if machine), None):
+        console.print(printable(verdict), highlight=False, markup=False, soft_wrap=True)
 
 
 def _cells(result: PingResult | None, *, with_errors: bool) -> list[str]:

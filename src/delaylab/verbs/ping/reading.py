@@ -6,7 +6,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, Protocol
 
 from delaylab.agent.events import Event
 from delaylab.agent.result import AgentError
@@ -20,6 +20,16 @@ End = Literal["done", "deadline", "interrupted"]
 """The end of a ping: by its last reply, its deadline, or Ctrl-C."""
 DONE: End = "done"
 OnPacket = Callable[[PingPacket], None]
+
+
+class ReadBeside(Protocol):
+    """A session that is read while pings are under way, and does not keep them from ending."""
+
+    session: Session
+    ended: bool
+
+    def read(self) -> None:
+        """Read once."""
 
 
 @dataclass(eq=False)
@@ -65,12 +75,14 @@ class Reader:
             self._reported.append(PingPacket.of(event.packet))
 
 
-def finish(readers: Sequence[Reader], deadline: Duration | None = None) -> End:
+def finish(
+    readers: Sequence[Reader], deadline: Duration | None = None, beside: ReadBeside | None = None
+) -> End:
     """Read pings to their end, which Ctrl-C or a deadline brings about; return what ended them.
 
-    Raises KeyboardInterrupt at the second Ctrl-C.
+    What is `beside` is read meanwhile. Raises KeyboardInterrupt at the second Ctrl-C.
     """
-    reading = _Reading(readers, deadline)
+    reading = _Reading(readers, deadline, beside)
     # The loop is inside, since a first Ctrl-C at any point of it must be caught.
     while True:
         try:
@@ -82,8 +94,10 @@ def finish(readers: Sequence[Reader], deadline: Duration | None = None) -> End:
 class _Reading:
     """Pings that are read side by side, and what has ended them so far."""
 
-    def __init__(self, readers: Sequence[Reader], deadline: Duration | None) -> None:
-        self._readers, self._end = readers, DONE
+    def __init__(
+        self, readers: Sequence[Reader], deadline: Duration | None, beside: ReadBeside | None
+    ) -> None:
+        self._readers, self._beside, self._end = readers, beside, DONE
         self._until_s = None if deadline is None else time.monotonic() + deadline.seconds
 
     def to_the_end(self) -> End:
@@ -91,12 +105,16 @@ class _Reading:
         while any(reader.busy for reader in self._readers):
             for reader in self._readers:
                 reader.pass_on()
-            waiting = {reader.session: reader for reader in self._readers if not reader.ended}
+            waiting: dict[Session, Reader | ReadBeside] = {
+                reader.session: reader for reader in self._readers if not reader.ended
+            }
+            if waiting and self._beside is not None and not self._beside.ended:
+                waiting[self._beside.session] = self._beside
             if waiting:
                 self._read_once(waiting)
         return self._end
 
-    def _read_once(self, waiting: Mapping[Session, Reader]) -> None:
+    def _read_once(self, waiting: Mapping[Session, Reader | ReadBeside]) -> None:
         left_s = None if self._until_s is None else self._until_s - time.monotonic()
         found = ready(waiting, left_s)
         # What was read of a stream must not be lost to a Ctrl-C, and all pings end at a deadline.

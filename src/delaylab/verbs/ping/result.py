@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from delaylab.agent.wire.sessions import LivePacket
 from delaylab.io.values import JsonObject
 from delaylab.records.doubts import Doubt
+from delaylab.verbs.ping.during import MachineDuring
 
 UNDER_WAY = "under-way"
 HTTP = "HTTP "
@@ -177,7 +178,8 @@ class PingResult:
     next hop's address before the first packet, None if it was known. `interrupted` is True if
     Ctrl-C ended the ping. `cut_short` says why its agent died before the end, None if it did not;
     the packets are then those that it had reported, and `realtime` is not known. `target` is what
-    was asked: of HTTP the URL, of TCP host and port, else the host.
+    was asked: of HTTP the URL, of TCP host and port, else the host. `machine` is what the sending
+    machine did meanwhile, None if it was not watched.
     """
 
     host: str
@@ -190,6 +192,7 @@ class PingResult:
     interrupted: bool = False
     cut_short: str | None = None
     target: str = ""
+    machine: MachineDuring | None = None
 
     @property
     def replied(self) -> int:
@@ -335,6 +338,7 @@ class PingResult:
             "warnings": [
                 doubt.model_dump(include={"kind", "message", "remedy"}) for doubt in self.doubts
             ],
+            **({} if self.machine is None else {"machine": self.machine.as_json()}),
             "packets": [packet.as_json() for packet in self.packets],
         }
 

@@ -7,7 +7,7 @@ import os
 import random
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 
 from rich.console import Console
@@ -21,6 +21,7 @@ from delaylab.machines import LOCAL
 from delaylab.units import Duration
 from delaylab.verbs.ping.addresses import ANYWHERE, PingOrigin, resolve
 from delaylab.verbs.ping.lines import line
+from delaylab.verbs.ping.machine import during, watching
 from delaylab.verbs.ping.reading import End, OnPacket, Reader, finish
 from delaylab.verbs.ping.result import UNDER_WAY, PingPacket, PingResult
 from delaylab.verbs.ping.tables import merged, packets_of
@@ -188,25 +189,29 @@ def run(
 ) -> PingResult:
     """Ping a host; print each reply if there is a console.
 
-    `session` is one with the agent that sends, by default one of this machine; it is closed.
-    `watch` is called with each packet once its fate is known.
+    `session` is one with the agent that sends, by default one of this machine, which is then
+    watched; it is closed. `watch` is called with each packet once its fate is known.
     """
     check(options)
     address = resolve(options.host, options.version, options.origin.interface)
-    session = session or LOCAL.session()
+    here, session = session is None, session or LOCAL.session()
     if console is not None:
         print_head(options, address, console)
-    try:
+    with ExitStack() as stack:
+        stack.callback(session.close)
         with _printer(console, options, address) as show:
             shown_to = (show,) if watch is None else (show, watch)
             one = OnePing(
                 options, address, session, shown_to if watch or not options.quiet else None
             )
             one.start()
-            end = finish([one.reader], options.deadline)
-    finally:
-        session.close()
-    return one.result(end)
+            machine = stack.enter_context(watching()) if here else None
+            end = finish([one.reader], options.deadline, machine)
+        meanwhile = machine.end() if machine else None
+    result = one.result(end)
+    if meanwhile is None:
+        return result
+    return replace(result, machine=during(meanwhile, result.packets))
 
 
 def print_head(options: PingOptions, address: str, console: Console) -> None:

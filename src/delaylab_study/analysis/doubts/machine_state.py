@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 
 import polars as pl
 
+from delaylab.api.verdicts import MACHINE_STEAL, MACHINE_WAITING
 from delaylab_study.analysis.doubts.other_work import (
     BusyGroup,
     BusyProgram,
@@ -29,9 +30,8 @@ from delaylab_study.dataset.store import Study
 INTERVAL_NS = 100_000_000
 # A packet is flagged if, in the interval in which it was sent, the hypervisor stole a larger share
 # of the CPUs' time than `STEAL`, or some task waited for a CPU for a larger share of the time than
-# `PRESSURE`.
-STEAL = 0.01
-PRESSURE = 0.1
+# `PRESSURE`: as `delaylab ping` says of this machine.
+STEAL, PRESSURE = MACHINE_STEAL, MACHINE_WAITING
 MACHINE = "machine"
 Window = tuple[str, int, int]
 """A phase, and when it began and ended, in ns."""

@@ -152,7 +152,7 @@ impl Machine {
     fn new() -> Result<Self, Failure> {
         let own = std::process::id();
         Ok(Self {
-            cpus: MachineSample::new()?,
+            cpus: MachineSample::new(false)?,
             programs: Programs::without(own),
             takers: Takers::new(own),
             rest: INTERVAL,

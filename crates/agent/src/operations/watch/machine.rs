@@ -18,19 +18,22 @@ type PerCpu = BTreeMap<String, Vec<u64>>;
 
 /// The state of the last sample: metrics cover the time between two samples.
 pub(in crate::operations) struct MachineSample {
+    /// Sample all CPUs as one, and no interrupts.
+    brief: bool,
     cpus: PerCpu,
     softirqs: PerCpu,
 }
 
 impl MachineSample {
     /// Start from the current state.
-    pub(in crate::operations) fn new() -> Result<Self, Failure> {
-        Ok(Self { cpus: cpus(&read("/proc/stat")?), softirqs: softirqs(&read("/proc/softirqs")?) })
+    pub(in crate::operations) fn new(brief: bool) -> Result<Self, Failure> {
+        let softirqs = if brief { PerCpu::new() } else { softirqs(&read("/proc/softirqs")?) };
+        Ok(Self { brief, cpus: cpus(&read("/proc/stat")?, brief), softirqs })
     }
 
     /// Add the machine's metrics to a sample.
     pub(in crate::operations) fn sample(&mut self, samples: &mut Samples) -> Result<(), Failure> {
-        let now = cpus(&read("/proc/stat")?);
+        let now = cpus(&read("/proc/stat")?, self.brief);
         for (cpu, counts) in &now {
             let Some(before) = self.cpus.get(cpu) else { continue };
             for (name, share) in shares(before, counts) {
@@ -38,6 +41,20 @@ impl MachineSample {
             }
         }
         self.cpus = now;
+        if !self.brief {
+            self.sample_interrupts(samples)?;
+        }
+        for resource in ["cpu", "io", "memory"] {
+            // A kernel without PSI has no such files; its metrics are absent.
+            let text = fs::read_to_string(format!("/proc/pressure/{resource}")).unwrap_or_default();
+            for (kind, total) in pressure(&text) {
+                samples.add(PLACE, format!("pressure.{resource}.{kind}_us"), total as f64);
+            }
+        }
+        Ok(())
+    }
+
+    fn sample_interrupts(&mut self, samples: &mut Samples) -> Result<(), Failure> {
         let now = softirqs(&read("/proc/softirqs")?);
         for (name, counts) in &now {
             let Some(before) = self.softirqs.get(name) else { continue };
@@ -51,13 +68,6 @@ impl MachineSample {
         for (name, total) in ["backlog.dropped", "backlog.squeezed"].into_iter().zip(backlog) {
             samples.add(PLACE, name, total as f64);
         }
-        for resource in ["cpu", "io", "memory"] {
-            // A kernel without PSI has no such files; its metrics are absent.
-            let text = fs::read_to_string(format!("/proc/pressure/{resource}")).unwrap_or_default();
-            for (kind, total) in pressure(&text) {
-                samples.add(PLACE, format!("pressure.{resource}.{kind}_us"), total as f64);
-            }
-        }
         Ok(())
     }
 }
@@ -66,9 +76,10 @@ fn read(path: &str) -> Result<String, Failure> {
     fs::read_to_string(path).with_context(|| format!("read {path}"))
 }
 
-fn cpus(stat: &str) -> PerCpu {
-    let lines = stat.lines().filter(|line| line.starts_with("cpu") && !line.starts_with("cpu "));
-    lines.filter_map(named_numbers).collect()
+/// Return the times of each CPU, or of all `together` as `cpu`.
+fn cpus(stat: &str, together: bool) -> PerCpu {
+    let wanted = |line: &&str| line.starts_with("cpu") && line.starts_with("cpu ") == together;
+    stat.lines().filter(wanted).filter_map(named_numbers).collect()
 }
 
 fn softirqs(text: &str) -> PerCpu {
@@ -128,8 +139,8 @@ mod tests {
 
     #[test]
     fn shares_are_of_the_time_between_two_readings() {
-        let before = cpus("cpu 9 9 9 9\ncpu0 100 0 50 800 10 0 5 2 0 0\nintr 5");
-        let now = cpus("cpu0 130 0 60 840 15 0 10 12 7 0");
+        let before = cpus("cpu 9 9 9 9\ncpu0 100 0 50 800 10 0 5 2 0 0\nintr 5", false);
+        let now = cpus("cpu0 130 0 60 840 15 0 10 12 7 0", false);
         let shares = shares(&before["cpu0"], &now["cpu0"]);
         let expected = [
             ("user", 0.3),

@@ -32,8 +32,10 @@ pub(super) fn serve(request: Watch, session: &mut Session) -> Result<WatchDone, 
         return Err(Failure::new("watch", "`interval_ns` is 0"));
     }
     let interval = Duration::from_nanos(request.interval_ns);
-    let mut machine = MachineSample::new()?;
-    let mut programs = Programs::new(request.places.iter().filter_map(|place| place.pid));
+    let brief = request.brief;
+    let mut machine = MachineSample::new(brief)?;
+    let agents = request.places.iter().filter_map(|place| place.pid);
+    let mut programs = Programs::new(agents, request.without_process, brief);
     let first = |place: &WatchPlace| Some((place.name.clone(), place.pid?));
     let mut stopped = Stopped::new(request.places.iter().filter_map(first));
     let mut places =
@@ -41,6 +43,11 @@ pub(super) fn serve(request: Watch, session: &mut Session) -> Result<WatchDone, 
     session.event(&Event::READY)?;
     let mut samples = Samples::default();
     let (mut taken, mut missed) = (0u64, 0u64);
+    if brief {
+        samples.start(now()?);
+        machine.sample(&mut samples)?;
+        taken += 1;
+    }
     let mut due = Instant::now() + interval;
     while wait_until(due, session)? {
         samples.start(now()?);
@@ -59,6 +66,12 @@ pub(super) fn serve(request: Watch, session: &mut Session) -> Result<WatchDone, 
         let passed = u64::try_from(late.as_nanos() / interval.as_nanos()).unwrap_or(u64::MAX);
         missed += passed;
         due += interval * u32::try_from(passed).unwrap_or(u32::MAX);
+    }
+    if brief {
+        samples.start(now()?);
+        machine.sample(&mut samples)?;
+        programs.sample_now(&mut samples);
+        taken += 1;
     }
     samples.send(session)?;
     Ok(WatchDone { samples: taken, missed })

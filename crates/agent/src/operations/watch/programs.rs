@@ -66,26 +66,32 @@ struct Took {
 pub(in crate::operations) struct Programs {
     /// PID namespaces of the lab: what is in one, or comes from one, is the lab's own.
     lab: Vec<PathBuf>,
-    /// A process that is left out.
+    /// A process that is left out with all below it.
     without: Option<u32>,
     last: HashMap<Id, Before>,
-    groups: Groups,
+    groups: Option<Groups>,
     read: Instant,
     due: Instant,
 }
 
 impl Programs {
-    /// Start from the current state; `agents` are processes of the lab.
-    pub(in crate::operations) fn new(agents: impl Iterator<Item = u32>) -> Self {
+    /// Start from the current state; `agents` are processes of the lab. A process is left out, if one is given, with
+    /// all below it. What is `brief` has no control groups.
+    pub(in crate::operations) fn new(
+        agents: impl Iterator<Item = u32>,
+        without: Option<u32>,
+        brief: bool,
+    ) -> Self {
         let now = Instant::now();
         let lab = agents.filter_map(namespace).filter(|found| namespace(1).as_ref() != Some(found));
         let (lab, last) = (lab.collect(), before(&stats()));
-        Self { lab, without: None, last, groups: Groups::new(), read: now, due: now + EVERY }
+        let groups = (!brief).then(Groups::new);
+        Self { lab, without, last, groups, read: now, due: now + EVERY }
     }
 
     /// Start from the current state, of a machine without a lab; leave out a process.
     pub(in crate::operations) fn without(process: u32) -> Self {
-        Self { without: Some(process), ..Self::new(std::iter::empty()) }
+        Self::new(std::iter::empty(), Some(process), false)
     }
 
     /// Add the CPUs that the busiest programs and control groups took since the last reading, if one is due, and
@@ -101,14 +107,16 @@ impl Programs {
         let stats = stats();
         let passed = now.duration_since(self.read).as_secs_f64() * TICKS_PER_SECOND;
         let parents = stats.iter().map(|stat| (stat.id.0, stat.parent)).collect();
-        let inside = |pid| self.without == Some(pid) || is_inside(&self.lab, pid, &parents);
+        let inside = |pid| is_inside(&self.lab, self.without, pid, &parents);
         let outside = |stat: &Stat| !inside(stat.id.0);
         for (cpus, program, took) in busiest(by_program(&stats, &self.last, outside), passed) {
             let processes = if program.ended { 0 } else { took.processes };
             samples.add(PLACE, format!("program.{processes}.{}", program.name), cpus);
         }
         samples.add(PLACE, "processes", stats.len() as f64);
-        self.groups.sample(samples, inside);
+        if let Some(groups) = &mut self.groups {
+            groups.sample(samples, inside);
+        }
         self.last = before(&stats);
         self.read = now;
         self.due = now + EVERY.max(now.elapsed() * REST);
@@ -116,10 +124,13 @@ impl Programs {
     }
 }
 
-/// Return true for a process of the lab: it, or a parent, is in one of the lab's PID namespaces.
-fn is_inside(lab: &[PathBuf], pid: u32, parents: &HashMap<u32, u32>) -> bool {
-    let chain = std::iter::successors(Some(pid), |pid| parents.get(pid).copied());
-    chain.take(DEPTH).filter_map(namespace).any(|found| lab.contains(&found))
+/// Return true for a process of the lab: it, or a parent, is in one of the lab's PID namespaces. Return true, too,
+/// for the process that is left out and those below it.
+fn is_inside(lab: &[PathBuf], without: Option<u32>, pid: u32, parents: &HashMap<u32, u32>) -> bool {
+    let of_lab = |pid| !lab.is_empty() && namespace(pid).is_some_and(|found| lab.contains(&found));
+    std::iter::successors(Some(pid), |pid| parents.get(pid).copied())
+        .take(DEPTH)
+        .any(|pid| without == Some(pid) || of_lab(pid))
 }
 
 /// Return the ticks of each program since the last reading, of processes outside of the lab.
@@ -260,7 +271,9 @@ mod tests {
         assert!(all.iter().any(|stat| stat.id.0 == this.parent));
         let parents = all.iter().map(|stat| (stat.id.0, stat.parent)).collect();
         let lab = vec![namespace(own).unwrap()];
-        assert!(is_inside(&lab, own, &parents));
-        assert!(!is_inside(&[], own, &parents));
+        assert!(is_inside(&lab, None, own, &parents));
+        assert!(!is_inside(&[], None, own, &parents));
+        assert!(is_inside(&[], Some(own), own, &parents));
+        assert!(is_inside(&[], Some(this.parent), own, &parents));
     }
 }
