@@ -283,6 +283,7 @@ _TEXTS: dict[type[BaseModel], str] = {
           network: [{network: both-ways, on: noisy, to: server}]
           full: [{frames: held, at: 90%, size: 1518, on: noisy, to: server}]
           mine: [{command: [make, -j2, -C, /src], on: noisy}]
+          asked: [{requests: 200, protocol: http, port: 8000, on: noisy, to: server}]
         """,
     ProbeSpec: """
         probe: {from: client, to: server, protocol: udp, count: 1000, interval: 1ms, late: 200ms}

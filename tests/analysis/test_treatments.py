@@ -39,6 +39,19 @@ SLOW = {("request", "sender.uplink"): constant(5000)}
         ("memory", {"other": 1.0}, "operations per second is not known"),
         ("frames", {"sent_per_s": 5e4, "asked_per_s": 1e5}, "its rate that was sent was 50 %"),
         ("frames", {"other": 1.0}, "rate without a limit is not known"),
+        ("requests", {"other": 1.0}, "its rate that was sent is not known"),
+        ("requests", {"sent_per_s": 80.0, "asked_per_s": 1e2}, "its rate that was sent was 80 %"),
+        (
+            "requests",
+            {
+                "sent_per_s": 99.0,
+                "asked_per_s": 1e2,
+                "sent": 200.0,
+                "answered_share": 0.5,
+                "least_answered": 0.9,
+            },
+            "share of 200 requests with a good answer was 50 %, at least 90 % is needed",
+        ),
     ],
 )
 def test_a_load_that_did_not_act_gives_no_verdict(

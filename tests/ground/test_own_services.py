@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 from delaylab.agent.asking import RECORDS, DnsRecord
 from delaylab.errors import BadInput
 from delaylab.spec.source import parse
+from delaylab_study.loads.asking import agent_protocol, ask
 from delaylab_study.study_file.combine import combinations
 from delaylab_study.study_file.load import load_study, study_from
 from delaylab_study.study_file.probe import ProbeSpec
 from delaylab_study.trial.ports import port
-from delaylab_study.trial.requested import agent_protocol, ask
 from delaylab_study.trial.segments import stamped
 
 STUDY = """\

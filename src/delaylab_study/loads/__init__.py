@@ -1,4 +1,4 @@
-"""Loads in nodes, run through the nodes' agents: stress-ng, iperf3's TCP, frames, any command.
+"""Loads in nodes, by their agents: stress-ng, iperf3's TCP, frames, requests, any command.
 
 The stressors follow Whiteaker et al. 2011, section 3.3: CPU loops over sqrt(), I/O over sync(),
 disk alternates write() and unlink(), memory maps, touches and unmaps; network is two TCP
@@ -17,6 +17,7 @@ from delaylab.api.running import LiveLab
 from delaylab_study.loads.command import command
 from delaylab_study.loads.frames import find_rate, frames
 from delaylab_study.loads.network import network
+from delaylab_study.loads.requests import requests
 from delaylab_study.loads.state import Achieved, FoundRate, RunningLoads
 from delaylab_study.loads.stressors import stressor
 from delaylab_study.study_file.combine import Combination
@@ -26,6 +27,7 @@ from delaylab_study.study_file.loads import (
     HeldFramesLoad,
     LoadSpec,
     NetworkLoad,
+    RequestsLoad,
     StressorLoad,
 )
 from delaylab_study.study_file.work import TcpWork
@@ -69,23 +71,24 @@ def running(
     loads: tuple[LoadSpec, ...],
     probed: str | None = None,
     known: Sequence[FoundRate] = (),
+    foreseen_s: float | None = None,
 ) -> Iterator[RunningLoads]:
     """Run loads for the length of a block: all are active when it begins, all stopped when it ends.
 
     Rates of `frames: held` that are not `known` are searched before, one by one, while no load is
     active. `probed` is the link by which a probe's packets arrive; these are not counted as a
-    load's.
+    load's. `foreseen_s` is how long the block will last, if that is known.
     """
     searched = [load for load in loads if isinstance(load, HeldFramesLoad)]
     found = [load for load, _ in known]
     rates = [(load, find_rate(lab, load)) for load in searched if load not in found]
-    state = RunningLoads([*known, *rates], probed)
+    state = RunningLoads([*known, *rates], probed, foreseen_s)
     with ExitStack() as stack:
-        # Frames start last and end first, so that the other loads are active while frames are
-        # counted.
+        # What is counted starts last and ends first, so that the other loads are active meanwhile.
+        counted = (FramesLoad, RequestsLoad)
         for together in (
-            [load for load in loads if not isinstance(load, FramesLoad)],
-            [load for load in loads if isinstance(load, FramesLoad)],
+            [load for load in loads if not isinstance(load, counted)],
+            [load for load in loads if isinstance(load, counted)],
         ):
             starts = [_started(lab, load, state) for load in together]
             # Started in parallel, since each takes seconds in an emulated machine.
@@ -105,5 +108,7 @@ def _started(lab: LiveLab, load: LoadSpec, state: RunningLoads) -> AbstractConte
             return network(lab, load, state)
         case FramesLoad():
             return frames(lab, load, state)
+        case RequestsLoad():
+            return requests(lab, load, state)
         case _:
             raise NotImplementedError(load.what)

@@ -47,10 +47,13 @@ class RunningLoads:
     """Loads that run; `sessions` must be watched meanwhile.
 
     `rates` are those found by search. `probed` is the link by which a probe's packets arrive.
+    `foreseen_s` is how long they will run, None if that is not known.
     """
 
-    def __init__(self, rates: Sequence[FoundRate], probed: str | None) -> None:
-        self.rates, self.probed = rates, probed
+    def __init__(
+        self, rates: Sequence[FoundRate], probed: str | None, foreseen_s: float | None = None
+    ) -> None:
+        self.rates, self.probed, self.foreseen_s = rates, probed, foreseen_s
         self.sessions: list[Watched] = []
         self.achieved: list[Achieved] = []
 

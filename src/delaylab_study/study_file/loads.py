@@ -9,16 +9,26 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, model_validator
 
 from delaylab.api.models import Jobs, Name, Names
-from delaylab.api.units import Multiple, Share
+from delaylab.api.services import PORTS, DnsRecord
+from delaylab.api.units import Duration, Multiple, Share
+from delaylab_study.study_file.probe import (
+    LATE,
+    NameOfQuery,
+    NameOfServer,
+    PathOfRequest,
+    PortOfService,
+    check_request,
+)
 
 Workers = Annotated[int, Field(gt=0, le=10_000)]
 CHECK_SEQUENCE = 4
 """Bytes of the check sequence of a frame, which programs never see; RFC 2544 sizes include them."""
 SMALLEST_FRAME, LARGEST_FRAME = 64, 9018
+MOST_REQUESTS_PER_S = 20_000
 
 
 class LoadSpec(Jobs):
-    """A load on one node: workers of a stressor, a command, bulk TCP, or frames at a rate."""
+    """A load on one node: workers of a stressor, a command, bulk TCP, frames or requests."""
 
     on: Name = Field(description="The node that the load runs on.")
 
@@ -27,7 +37,9 @@ class LoadSpec(Jobs):
         """Return the class of the one load."""
         found = LoadSpec.named_in(said, "a load")
         if issubclass(found, PairLoad) != ("to" in said):
-            raise ValueError("a load of network or frames needs `to`, and no other has it")
+            raise ValueError(
+                "a load of network, frames or requests needs `to`, and no other has it"
+            )
         return HeldFramesLoad if said.get("frames") == "held" else found
 
     @classmethod
@@ -35,6 +47,8 @@ class LoadSpec(Jobs):
         """Return the sentence for a field of other loads."""
         if name in CommandLoad.model_fields:
             return f"only a load of `command` has `{name}`"
+        if name in RequestsLoad.model_fields:
+            return f"only a load of `requests` has `{name}`"
         if name not in FramesLoad.model_fields:
             return "only a load of `frames: held` has `lost`, `at` and `once_across`"
         names = "`size`" if name == "size" else "`over` and `realtime`"
@@ -192,6 +206,72 @@ class HeldFramesLoad(FramesLoad):
         if self.at.value == 0:
             raise ValueError("`at` is more than 0%")
         return self
+
+
+class RequestsLoad(PairLoad):
+    """Requests to a service at a rate, in an open loop: none waits for the answer to another."""
+
+    what = "requests"
+    requests: Annotated[float, Field(gt=0, le=MOST_REQUESTS_PER_S)] = Field(
+        description="Requests per second to a service of `to`, one each 1/N s, whether or not "
+        "those before are answered. A trial of which less than 90 % of them were sent, or less "
+        "than `answered` answered, counts as without its load."
+    )
+    protocol: Literal["http", "https", "dns", "udp"] = Field(
+        "http", description="For `requests`: what they are, as of a probe."
+    )
+    port: PortOfService | None = Field(
+        None,
+        description="For `requests`: the port of the service. Left out, it is 80 for `http`, 443 "
+        "for `https` and 53 for `dns`.",
+    )
+    path: PathOfRequest = Field(
+        "/", description="For `requests` by `http`, `https`: as of a probe."
+    )
+    host: NameOfServer | None = Field(
+        None, description="For `requests` by `http`, `https`: as of a probe."
+    )
+    connections: Literal["new", "keep-alive"] = Field(
+        "new", description="For `requests` by `http`, `https`: as of a probe."
+    )
+    trust: str = Field("system", description="For `requests` by `https`: as of a probe.")
+    query: NameOfQuery | None = Field(
+        None, description="For `requests` by `dns`: the name to ask for."
+    )
+    record: DnsRecord = Field("A", description="For `requests` by `dns`: the type of the record.")
+    payload: str | None = Field(
+        None, description="For `requests` by `udp`: the payload of each datagram, as text."
+    )
+    answer: str | None = Field(
+        None, description="For `requests` by `udp`: the pattern of the answer, as of a probe."
+    )
+    late: Duration = Field(
+        LATE,
+        description="For `requests`: one that has no answer after this time counts as not "
+        "answered.",
+    )
+    answered: Share = Field(
+        Share(900_000_000),
+        description="For `requests`: the smallest share that must have a good answer.",
+    )
+
+    @model_validator(mode="after")
+    def _of_protocol(self) -> Self:
+        check_request(self, type(self).model_fields, "a load of requests")
+        if self.protocol == "udp" and self.payload is None:
+            raise ValueError("`payload` is missing: what a load of requests by `udp` sends")
+        if self.protocol == "udp" and self.port is None:
+            raise ValueError("`port` is missing: the one that the service listens at")
+        if self.late.ns == 0:
+            raise ValueError("`late` is more than 0")
+        if self.on == self.to:
+            raise ValueError("`to` is another node than `on`")
+        return self
+
+    @property
+    def to_port(self) -> int:
+        """Return the port that requests are sent to."""
+        return self.port or PORTS[self.protocol]
 
 
 LOADS = tuple(dict.fromkeys(each.what for each in LoadSpec.variants()))

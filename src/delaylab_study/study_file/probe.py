@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, Final, Literal
+from typing import Annotated, Final, Literal, Protocol
 
 from pydantic import AfterValidator, Field, model_validator
+from pydantic.fields import FieldInfo
 
 from delaylab.api.documents import outside
 from delaylab.api.lab_files import IpVersion
@@ -14,7 +16,7 @@ from delaylab.api.models import NAME, Name, Spec, spelled
 from delaylab.api.services import PORTS, DnsRecord
 from delaylab.api.units import Duration
 
-Protocol = Literal["icmp", "udp", "tcp", "http", "https", "dns"]
+ProbeProtocol = Literal["icmp", "udp", "tcp", "http", "https", "dns"]
 OF_SERVICES = ("https", "dns")
 """Protocols that delaylab's own responder does not answer."""
 STREAMS = ("http", "https")
@@ -51,6 +53,10 @@ LATE = Duration(1_000_000_000)
 """The time after which a reply is late, unless a study says so or the path is longer."""
 
 
+PathOfRequest = Annotated[str, spelled(r"^/[!-~]{0,799}$", "a path from / on")]
+NameOfServer = Annotated[str, spelled(r"^[A-Za-z0-9._-]{1,253}$", "a name of a server")]
+NameOfQuery = Annotated[str, spelled(r"^[!-~]{1,253}$", "a name of DNS")]
+PortOfService = Annotated[int, Field(gt=0, le=65535)]
 Responder = Literal["own", "delaylab"]
 _FIELDS_OF: dict[str, tuple[str, ...]] = {
     "path": STREAMS,
@@ -67,6 +73,66 @@ _FIELDS_OF: dict[str, tuple[str, ...]] = {
 """The protocols that have each of these fields."""
 
 
+class AsksService(Protocol):
+    """The request that a probe, or a load, makes of a service."""
+
+    @property
+    def to(self) -> str:
+        """Return whom it goes to."""
+
+    @property
+    def protocol(self) -> ProbeProtocol:
+        """Return its protocol."""
+
+    @property
+    def path(self) -> str:
+        """Return the path of HTTP."""
+
+    @property
+    def host(self) -> str | None:
+        """Return the name of the server."""
+
+    @property
+    def connections(self) -> Literal["new", "keep-alive"]:
+        """Return which connections it has."""
+
+    @property
+    def trust(self) -> str:
+        """Return whose certificates are trusted."""
+
+    @property
+    def query(self) -> str | None:
+        """Return the name that DNS is asked for."""
+
+    @property
+    def record(self) -> DnsRecord:
+        """Return the type of DNS record."""
+
+    @property
+    def payload(self) -> str | None:
+        """Return the payload of a datagram."""
+
+    @property
+    def answer(self) -> str | None:
+        """Return the pattern of the answer."""
+
+
+def check_request(asked: AsksService, fields: Mapping[str, FieldInfo], who: str) -> None:
+    """Raise ValueError if a request has fields of another protocol, or lacks one of its own."""
+    for name, protocols in _FIELDS_OF.items():
+        if name not in fields:
+            continue
+        if asked.protocol not in protocols and getattr(asked, name) != fields[name].default:
+            which = " or ".join(f"`{each}`" for each in protocols)
+            raise ValueError(f"only {who} of `protocol:` {which} has `{name}`")
+    if asked.protocol == "dns" and asked.query is None:
+        raise ValueError(f"`query` is missing: the name that {who} of `protocol: dns` asks for")
+    if asked.answer is not None and asked.payload is None:
+        raise ValueError(f"`answer` is of {who} with `payload`")
+    if asked.payload is not None and not 0 < len(asked.payload.encode()) <= MOST_PAYLOAD:
+        raise ValueError(f"`payload` has 1 to {MOST_PAYLOAD} bytes")
+
+
 class ProbeSpec(Spec):
     """A schedule of packets from one node to another, or to a host outside of the lab."""
 
@@ -77,7 +143,7 @@ class ProbeSpec(Spec):
         "in this machine's own stack (`native` without a host), which has routes there."
     )
     over: Name | None = Field(None, description="The link by which packets arrive at `to`.")
-    protocol: Protocol = Field(
+    protocol: ProbeProtocol = Field(
         "icmp",
         description="`icmp` sends echo requests, `udp` sends datagrams, `tcp` opens connections: "
         "the packets are a SYN and its answer. `http` sends GET requests of HTTP/1.1, `https` the "
@@ -92,15 +158,15 @@ class ProbeSpec(Spec):
         "PORT}` for the probe's port, for a host outside of the lab, and where only a service can "
         "answer: `https`, `dns`, and `udp` with `payload`. To `icmp` the kernel answers.",
     )
-    port: Annotated[int, Field(gt=0, le=65535)] | None = Field(
+    port: PortOfService | None = Field(
         None,
         description="The port to send to. Left out, that of delaylab's responder is 8462; that of "
         "a service is 80 for `http`, 443 for `https` and 53 for `dns`.",
     )
-    path: Annotated[str, spelled(r"^/[!-~]{0,799}$", "a path from / on")] = Field(
+    path: PathOfRequest = Field(
         "/", description="For `protocol: http` and `https`: the path to request."
     )
-    host: Annotated[str, spelled(r"^[A-Za-z0-9._-]{1,253}$", "a name of a server")] | None = Field(
+    host: NameOfServer | None = Field(
         None,
         description="For `protocol: http` and `https`: the name of the server, which requests "
         "state and a certificate is for. Left out, it is the name of the node, or the address.",
@@ -117,9 +183,7 @@ class ProbeSpec(Spec):
         "authorities that this machine trusts. `any`: any, without a check. Or the certificates of "
         "authorities as text (PEM), which `from: FILE` reads.",
     )
-    query: Annotated[str, spelled(r"^[!-~]{1,253}$", "a name of DNS")] | None = Field(
-        None, description="For `protocol: dns`: the name to ask for."
-    )
+    query: NameOfQuery | None = Field(None, description="For `protocol: dns`: the name to ask for.")
     record: DnsRecord = Field(
         "A", description="For `protocol: dns`: the type of the record to ask for."
     )
@@ -180,22 +244,9 @@ class ProbeSpec(Spec):
 
     @model_validator(mode="after")
     def _of_protocol(self) -> ProbeSpec:
-        for name, protocols in _FIELDS_OF.items():
-            usual = type(self).model_fields[name].default
-            if self.protocol not in protocols and getattr(self, name) != usual:
-                which = " or ".join(f"`{each}`" for each in protocols)
-                raise ValueError(f"only a probe of `protocol:` {which} has `{name}`")
-        if self.protocol == "dns" and self.query is None:
-            raise ValueError(
-                "`query` is missing: the name that a probe of `protocol: dns` asks for"
-            )
-        if self.answer is not None and self.payload is None:
-            raise ValueError("`answer` is of a probe with `payload`")
-        if self.payload is not None:
-            if not 0 < len(self.payload.encode()) <= MOST_PAYLOAD:
-                raise ValueError(f"`payload` has 1 to {MOST_PAYLOAD} bytes")
-            if "size" in self.model_fields_set:
-                raise ValueError("a probe with `payload` has no `size`: the payload has its own")
+        check_request(self, type(self).model_fields, "a probe")
+        if self.payload is not None and "size" in self.model_fields_set:
+            raise ValueError("a probe with `payload` has no `size`: the payload has its own")
         if self.needs_service and self.responder == "delaylab":
             what = "`payload`" if self.payload is not None else f"`protocol: {self.protocol}`"
             raise ValueError(f"delaylab's responder does not answer a probe of {what}: say own")

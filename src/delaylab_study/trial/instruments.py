@@ -27,11 +27,11 @@ from delaylab.api.plans import ProbeWay
 from delaylab.api.points import AT_SERVICE, LEGS
 from delaylab.api.records import Doubt, TapRecord
 from delaylab.api.running import LiveLab
+from delaylab_study.loads.asking import agent_protocol
 from delaylab_study.study_file.probe import ProbeSpec
 from delaylab_study.trial import captures, segments
 from delaylab_study.trial.machine_states import READY_S, MachineStates, recording_machines
 from delaylab_study.trial.ports import identifier, port
-from delaylab_study.trial.requested import agent_protocol
 
 MOST_TIMES, MOST_AGAIN = 64, 1 << 22
 """Times that a packet can come again, in a loop; and the most rows of all packets' repeats, unless

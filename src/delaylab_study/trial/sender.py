@@ -12,17 +12,14 @@ from delaylab.api.records import Doubt
 from delaylab.api.running import LiveLab
 from delaylab.api.units import Duration
 from delaylab_study.dataset.records.tables import ANSWERS
+from delaylab_study.loads.asking import agent_protocol, ask
 from delaylab_study.study_file.probe import ClosedLoop, Pace, ProbeSpec
 from delaylab_study.trial.asked import asked_packets
 from delaylab_study.trial.frames import frame
 from delaylab_study.trial.instruments import Instruments
 from delaylab_study.trial.machine_states import READY_S
 from delaylab_study.trial.ports import identifier, port
-from delaylab_study.trial.requested import (
-    agent_protocol,
-    ask,
-    failed,
-)
+from delaylab_study.trial.requested import failed
 
 TEST_BURST_BIT = 1 << 31
 """The bit that marks the probe ids of trial bursts; ids of a trial's own probes count from 1."""

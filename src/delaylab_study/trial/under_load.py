@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from delaylab.api.records import EngineReport
 from delaylab.api.running import LiveLab, hold_timeline, link_reports
+from delaylab.api.units import Duration
 from delaylab_study import loads
 from delaylab_study.dataset.records.work import DomainTime
 from delaylab_study.study_file.combine import Combination
@@ -45,7 +46,7 @@ def under_load(
     no search.
     """
     with (
-        loads.running(lab, combination.loads, arrives_by, rates) as load,
+        loads.running(lab, combination.loads, arrives_by, rates, _foreseen_s(combination)) as load,
         work.prepared(lab, combination.work) as crew,
         events.running(lab) as happening,
     ):
@@ -58,3 +59,11 @@ def under_load(
         domains = work.domain_times(crew, lab)
         recorded = happening.recorded()
     return UnderLoad(load, crew, links, domains, recorded)
+
+
+def _foreseen_s(combination: Combination) -> float | None:
+    """Return how long the packets under load will take; None if replies or work decide."""
+    probe = combination.probe
+    if probe is None or combination.work or not isinstance(probe.pace, Duration):
+        return None
+    return (probe.count * probe.pace.ns + probe.late.ns) / 1e9

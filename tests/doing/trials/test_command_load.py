@@ -80,7 +80,10 @@ def test_a_command_that_fails_fails_the_trial_and_says_why(
     [
         ("command: ''", "command: expected at least 1 characters"),
         ("cpu: 1, prints: x", "only a load of `command` has `prints`"),
-        ("command: 'true', to: a", "a load of network or frames needs `to`, and no other has it"),
+        (
+            "command: 'true', to: a",
+            "a load of network, frames or requests needs `to`, and no other has it",
+        ),
     ],
 )
 def test_bad_input_is_one_line(delaylab: Run, tmp_path: Path, load: str, says: str) -> None:

@@ -48,6 +48,8 @@ LEFT = 0.9
 
 RAN = 0.9
 """The smallest share of the time under load for which a command must have run."""
+ASKED = 0.9
+"""The smallest share of its rate at which a load of requests must send."""
 PACED = 0.75
 """The smallest share of its rate at which a load of frames must send, if it has a rate. Taps and
 the probe take CPU time from a generator that is itself the bound of the rate held."""
@@ -135,6 +137,8 @@ def _of_trial(trial: TrialRecord, pressure: float | None) -> Iterator[TreatmentC
     for name, loads in _by_name(trial.loads).items():
         if name == "cpu":
             yield from _cpu(trial.id, name, loads, pressure)
+        elif name == "requests":
+            yield from (check for load in loads for check in _requests(trial.id, load))
         elif name in _CHECKS:
             yield _CHECKS[name](trial.id, name, loads)
 
@@ -331,6 +335,30 @@ def _frames(trial: str, name: str, loads: Sequence[Load]) -> TreatmentCheck:
         quantity="share of its rate that was sent",
         value=min(paces),
         least=100 * PACED,
+        unit="%",
+    )
+
+
+def _requests(trial: str, load: Load) -> Iterator[TreatmentCheck]:
+    """Yield the checks that requests were sent at their rate, and that they were answered."""
+    got, name = load.achieved, f"{load.load} of {load.on} to {load.to}"
+    asked, sent, answered = (
+        got.get(key) for key in ("asked_per_s", "sent_per_s", "answered_share")
+    )
+    yield TreatmentCheck(
+        trial=trial,
+        load=name,
+        quantity="share of its rate that was sent",
+        value=100 * sent / asked if asked and sent is not None else None,
+        least=100 * ASKED,
+        unit="%",
+    )
+    yield TreatmentCheck(
+        trial=trial,
+        load=name,
+        quantity=f"share of {got.get('sent', 0):.0f} requests with a good answer",
+        value=None if answered is None else 100 * answered,
+        least=100 * got.get("least_answered", 0.0),
         unit="%",
     )
 
