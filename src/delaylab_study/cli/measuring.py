@@ -263,12 +263,25 @@ def show(
             "table of the report, such as `delays` or `links` (docs/report.md lists them).",
         ),
     ] = None,
+    latex: Annotated[
+        CsvTable | None,
+        typer.Option(
+            "--latex",
+            metavar="TABLE",
+            help="Print a table of the report, such as `layers` or `delays`, as LaTeX.",
+        ),
+    ] = None,
 ) -> None:
     """Show a dataset's numbers in the terminal."""
     from delaylab_study.dataset.intact import check_intact, read_intact
 
-    if csv and as_json:
-        raise BadInput("--csv and --json exclude each other", fix="give one of them")
+    asked = {"--csv": csv is not None, "--json": as_json, "--latex": latex is not None}
+    forms = [name for name, given in asked.items() if given]
+    if forms[1:]:
+        raise BadInput(f"{' and '.join(forms)} exclude each other", fix="give one of them")
+    if latex in OF_DATA:
+        fix = f"--csv {latex} prints them"
+        raise BadInput(f"--latex: {latex} are the data, and no table of the report", fix=fix)
     if as_json and directories[1:]:
         raise BadInput("--json is of one dataset", fix="give one, or --csv TABLE for several")
     studies = [read_intact(each) for each in directories]  # damage is found before slow imports
@@ -290,6 +303,8 @@ def show(
     later = later_claims(claims, study, repeated)
     if csv:
         sys.stdout.buffer.write(datasets.table(found, csv.value, repeated, later))
+    elif latex:
+        sys.stdout.buffer.write(datasets.latex(found, latex.value, repeated, later))
     elif as_json:
         print_json(datasets.numbers(found, repeated, later))
     else:

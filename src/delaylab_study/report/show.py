@@ -15,6 +15,7 @@ from delaylab_study.dataset.store import Study
 from delaylab_study.papers.findings import Later
 from delaylab_study.papers.paper import Paper
 from delaylab_study.report.data import Record, csv_of, json_of, records
+from delaylab_study.report.latex import latex_of
 from delaylab_study.report.sections.registry import STUDY_JSON, TABLES, TRIAL_JSON
 from delaylab_study.report.sections.section import Report
 
@@ -61,7 +62,21 @@ def table_csv(
     value, or why there is none. Raise `BadInput` for a damaged dataset, and if the report has no
     such table.
     """
-    found = analysed(given, progress)
+    return csv_of(_rows(analysed(given, progress), name, paper, later))
+
+
+def table_latex(
+    given: Path | Study | Analysed,
+    name: str,
+    paper: Paper | None = None,
+    progress: Progress = silent,
+    later: Later = (),
+) -> bytes:
+    """Return a table of the report as LaTeX, with units in its head; raise as `table_csv` does."""
+    return latex_of(_rows(analysed(given, progress), name, paper, later))
+
+
+def _rows(found: Analysed, name: str, paper: Paper | None, later: Later) -> list[Record]:
     where = str(found.study.directory)
     with usable(where):
         report = Report(found.study, found.groups, paper, later)
@@ -69,7 +84,7 @@ def table_csv(
         if not rows:
             there = ", ".join(_tables(report))
             raise BadInput(f"its report has no table `{name}`", where, f"it has {there}")
-        return csv_of(rows)
+        return rows
 
 
 def _tables(report: Report) -> dict[str, list[Record]]:

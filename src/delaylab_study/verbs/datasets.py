@@ -68,6 +68,14 @@ def table(study: Study | Analysed, name: str, paper: Paper | None, later: Later 
         return table_csv(study, name, paper, progress, later)
 
 
+def latex(study: Study | Analysed, name: str, paper: Paper | None, later: Later = ()) -> bytes:
+    """Return a table of a dataset's report as LaTeX."""
+    from delaylab_study.report.show import table_latex  # noqa: PLC0415  as above
+
+    with bar(terminal(stderr=True)) as progress:
+        return table_latex(study, name, paper, progress, later)
+
+
 def report(study: Study | Analysed, paper: Paper | None, later: Later = ()) -> Path:
     """Write a dataset's report; return its path."""
     from delaylab_study.report.html import write_report  # noqa: PLC0415  charts are slow to import
