@@ -18,6 +18,7 @@ from delaylab_study.analysis.treatments.check import checks
 from delaylab_study.dataset.records.trial import Load, ReservedCpus, TrialRecord
 from delaylab_study.dataset.store import read_study
 from delaylab_study.papers.findings import findings
+from delaylab_study.study_file.loads import LOADS
 from tests import synthetic
 from tests.grouped import in_state
 from tests.synthetic import Condition, constant
@@ -67,6 +68,16 @@ def test_a_load_that_did_not_act_gives_no_verdict(
     assert finding.verdict == "not testable here"
     assert "its load did not act" in finding.why
     assert said in finding.why
+
+
+@pytest.mark.parametrize("load", LOADS)
+def test_each_load_acts_in_trials_that_are_imagined(tmp_path: Path, load: str) -> None:
+    """A dry run says what a study can decide if its loads act."""
+    study = read_study(synthetic.write(tmp_path, [Condition(load=load, delays=SLOW, seed=1)]))
+    (group,) = groups(study)
+    found = checks(group)
+    assert found
+    assert [check.text for check in found if not check.acted] == []
 
 
 def test_a_trial_whose_link_somebody_changed_gives_no_verdict(tmp_path: Path) -> None:

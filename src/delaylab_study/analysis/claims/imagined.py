@@ -51,6 +51,9 @@ ACTED: Mapping[str, Mapping[str, float]] = {
     "memory": {"operations_per_s": 1000.0},
     "disk": {"operations_per_s": 1000.0, "written_bytes_per_s": 5e7},
     "network": {"sent_bps": 9.9e7, "received_bps": 9.9e7, "uplink_bps": 1e8},
+    "command": {"ran_share": 1.0},
+    "frames": {"sent_per_s": 1000.0},
+    "requests": {"sent_per_s": 100.0, "asked_per_s": 100.0, "answered_share": 1.0},
 }
 """The work of each load where it acted."""
 RESPONDER = Endpoint(node="echo", host="target", kind="native")
