@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from itertools import product
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -91,12 +92,41 @@ def test_the_packets_way_fits_a_column(kinds: Path, tmp_path: Path, width: int) 
     assert letters_pt(svg) >= 6.99
     assert height_mm(svg) <= 240
     assert "user space to" in svg
+    # In the fonts for print: for a letter that they lack all words would be in another font.
+    assert "↔ responder" in svg
     assert "docker" in svg
     only = ("--cell", "kind=native", "--cell", "load=rest")
     assert charts(kinds, *words, *only).exit_code == 0
     one = (tmp_path / f"{name}.svg").read_text()
     assert "docker" not in one
     assert height_mm(one) <= height_mm(svg)
+
+
+@pytest.mark.parametrize(
+    ("factors", "cell"),
+    [
+        ({"load": "ab", "distance": "ab", "rate": "abc"}, "load=a"),
+        ({"distance": "abcd", "size": "abcd"}, "distance=a"),
+    ],
+)
+def test_a_factorial_fits_a_page_and_a_part_of_it_a_column(
+    tmp_path: Path, factors: dict[str, str], cell: str
+) -> None:
+    cells = [dict(zip(factors, levels, strict=True)) for levels in product(*factors.values())]
+    trials = [
+        Condition(packets=40, at_rest=4, factors=levels, seed=number)
+        for number, levels in enumerate(cells)
+    ]
+    place = synthetic.write(tmp_path / "run", trials)
+    for width, more in ((178, ()), (85, ("--cell", cell))):
+        out = tmp_path / str(width)
+        ran = charts(place, "--svg", "--width", f"{width}mm", "--out", str(out), *more)
+        assert ran.exit_code == 0, ran.exception
+        assert "left out" not in ran.stdout, ran.stdout
+        drawn = [each.read_text() for each in out.glob("*.svg")]
+        assert len(drawn) > 3
+        assert max(map(height_mm, drawn)) <= 240
+        assert min(map(letters_pt, drawn)) >= 6.99
 
 
 def test_a_way_without_room_for_a_column_is_left_out_with_the_width_it_needs(

@@ -21,7 +21,7 @@ CELL, NAMES, EDGE = 50, 112, 2
 """The least width of a group's column, and that of the segments' names, in px."""
 LINE, HIGH = 10.0, 21.5
 """The distance of lines of words, and the height of a segment's line, in px."""
-ARROWS = {"request": "→", "reply": "←", "turn": "↻"}
+ARROWS = {"request": "→", "reply": "←", "turn": "↔"}
 
 
 def standing(panel: Panel, width: float) -> str:
