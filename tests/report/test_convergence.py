@@ -7,16 +7,19 @@ import io
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 import pytest
 import yaml
 from pydantic import ValidationError
 from rich.console import Console
 
+from delaylab_study import read
 from delaylab_study.analysis.analyse import Analysed, analysed
 from delaylab_study.analysis.claims.judge import judge
 from delaylab_study.analysis.claims.own import claim_of
 from delaylab_study.analysis.compared.many import compare_levels
+from delaylab_study.analysis.convergence.times import median_of
 from delaylab_study.charts.convergence import timeline_of_events
 from delaylab_study.charts.event_times import times_along
 from delaylab_study.dataset import store
@@ -168,9 +171,10 @@ def test_terminal_json_and_page_tell_the_same(found: Analysed) -> None:
     console = Console(width=160, record=True, file=io.StringIO())
     for each in terminal.study_parts(found, width=160):
         console.print(each)
-    for text in ("down north", "kill c", "300 ms (1 of 1)", "– (0 of 1)"):
+    for text in ("down north", "kill c", "300 ms", "– (0 of 1)"):
         assert text in console.export_text(clear=False)
         assert text in page
+    assert "(1 of 1)" not in page, "it says so only if it was not so in all trials"
     assert "jobs of nodes" not in page
 
 
@@ -199,6 +203,25 @@ def test_each_level_has_its_number_of_trials_median_and_interval(hellos: Path) -
     assert (fast["n"], slow["n"]) == ("3", "3")
     assert (float(fast["right_s"]), float(slow["right_s"])) == pytest.approx((0.355, 0.925))
     assert 0.3 < float(fast["right_s_low"]) < 0.355 < float(fast["right_s_high"]) < 0.4
+    assert (fast["right_n"], fast["outage_s"]) == ("3", "0.0"), "also where the cell says no more"
+
+
+def test_each_event_of_each_trial_is_a_row_for_plots_of_ones_own(hellos: Path) -> None:
+    rows = list(csv.DictReader(io.StringIO(read(hellos).csv("events_of_each").decode())))
+    assert [(row["factor.hello"], row["repeat"], row["event"]) for row in rows] == [
+        (level, str(repeat), "down north") for level in ("1s", "5s") for repeat in (1, 2, 3)
+    ]
+    times = [float(row["converged_s"]) for row in rows]
+    assert times == pytest.approx([0.35, 0.36, 0.355, 0.91, 0.94, 0.925])
+    assert {(row["number"], row["until"], row["outage_s"]) for row in rows} == {
+        ("1", "right", "0.0")
+    }
+
+
+def test_the_interval_of_a_time_does_not_go_below_0() -> None:
+    effect = median_of(np.array([0.02, 0.05, 0.3]))
+    assert effect.interval[0] == 0.0
+    assert effect.interval[1] > 0.3
 
 
 def test_a_chart_has_the_times_along_the_factor(hellos: Path) -> None:
@@ -215,7 +238,7 @@ def test_a_chart_has_the_times_along_the_factor(hellos: Path) -> None:
 def test_levels_of_a_convergence_study_are_compared(hellos: Path) -> None:
     found = compare_levels(store.read_study(hellos), "hello", ["1s", "5s"], {})
     lines = {line.part.name: line for line in found.compared[0].lines}
-    converged = lines["converged after down north"]
+    converged = lines["all tables right after down north"]
     assert converged.verdict == "slower"
     assert converged.effect.value == pytest.approx(570_000, rel=0.01)
 
@@ -237,6 +260,36 @@ def test_claims_are_about_times_after_events(hellos: Path, claim: str, verdict: 
     assert judge(claim_of(spec), analysed(hellos).groups).verdict == verdict
 
 
+def test_a_machine_that_was_in_use_leaves_an_event_open_only_if_its_daemons_waited(
+    tmp_path: Path,
+) -> None:
+    """The kernel counts their waits: 20 of 355 ms are too little to matter, 200 ms are not."""
+    rest = {"kind": "not-at-rest", "message": "other work ran", "remedy": ""}
+    for waited_ms, verdict in ((20, "holds"), (200, "open")):
+        event = {
+            **EVENTS[0],
+            "right_ns": AT + 355 * MS,
+            "waited": {"router": "a", "longest_ns": waited_ms * MS, "all_ns": waited_ms * MS},
+        }
+        more = {"events": [event], "warnings": [rest]}
+        trials = [unprobed.Trial([], {"hello": "1s"}, repeat, more) for repeat in (1, 2, 3)]
+        groups = analysed(unprobed.write(tmp_path / f"waits-{waited_ms}", trials)).groups
+        slow, fast = (
+            judge(claim_of(of_converged(limits)), groups)
+            for limits in ("at-least: 300ms", "at-most: 500ms")
+        )
+        assert slow.verdict == verdict, slow.why
+        assert fast.verdict == "holds", "routers that wait for nothing are faster still"
+        assert (fast.unit, fast.is_difference) == ("µs", False)
+        assert ("cpu-bound in 3 of 3 trials" in slow.why) == (verdict == "open")
+
+
+def of_converged(limits: str) -> ClaimSpec:
+    return ClaimSpec.model_validate(
+        yaml.safe_load(f"{{claim: soon, of: converged, median: {{{limits}}}}}")
+    )
+
+
 def test_a_published_number_stands_next_to_what_was_measured(hellos: Path) -> None:
     spec = ClaimSpec.model_validate(
         yaml.safe_load(
@@ -247,7 +300,7 @@ def test_a_published_number_stands_next_to_what_was_measured(hellos: Path) -> No
     finding = judge(claim_of(spec), analysed(hellos).groups)
     assert finding.published == 400_000
     report = Report(store.read_study(hellos), analysed(hellos).groups, None, [spec])
-    assert "Somebody 1999, table 2: +400 ms" in str(claims._row(finding))
+    assert "Somebody 1999, table 2: 400 ms" in str(claims._row(finding))
     assert claims._json(finding)["published_in"] == "Somebody 1999, table 2"
     assert claims._judged(finding, report.claims[0]).published.startswith("Somebody 1999")
 

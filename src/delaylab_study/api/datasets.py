@@ -17,6 +17,8 @@ from delaylab_study.analysis.analyse import groups
 from delaylab_study.analysis.claims.doubted import kinds_by_trial
 from delaylab_study.analysis.claims.finding import Finding
 from delaylab_study.analysis.clocks.stations import Station
+from delaylab_study.analysis.convergence.recorded import seen
+from delaylab_study.analysis.convergence.times import EVENTS, rows_of
 from delaylab_study.analysis.doubts.machine_state import flags, hosts_by_machine
 from delaylab_study.analysis.joined import names_of
 from delaylab_study.analysis.packets.accounting import by_phase
@@ -85,7 +87,7 @@ TRIALS: Schema = {
     **dict.fromkeys(("sent", "answered", "lost"), pl.UInt32),
     **{f"rtt_{name}_{quantile}_us": pl.Float64 for name in ROUND_TRIPS for quantile in QUANTILES},
 }
-Table = Literal["packets", "segments", "work", "trials"]
+Table = Literal["packets", "segments", "work", "trials", "events_of_each"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,6 +160,24 @@ class Dataset:
         return self._of_trials(lambda trial: self._read.progress(trial.id), PROGRESS)
 
     @property
+    def events(self) -> pl.DataFrame:
+        """Return one row for each event of each trial that is ok, of a lab with routing daemons.
+
+        Columns: `number`, from 1 on, and `event`, in words; `event_ns`, when it happened, since the
+        Unix epoch; `until`, the rule: `right` or `quiet`; the times after it `detected_s` (the
+        first change of an adjacency), `last_change_s` (of a table) and `converged_s` (by the rule);
+        `outage_s`, the longest black hole or loop; `late_s` by which it happened after its time;
+        `cpu_bound`, true if waiting for CPUs may explain more than a tenth. What is not known is
+        null.
+        """
+
+        def rows(trial: TrialRecord) -> pl.DataFrame:
+            found = seen(self._read, trial)
+            return pl.DataFrame(schema=EVENTS) if found is None else rows_of(found)
+
+        return self._of_trials(rows, EVENTS)
+
+    @property
     def by_trial(self) -> pl.DataFrame:
         """Return one row for each trial on disk, also for those that failed.
 
@@ -199,6 +219,7 @@ class Dataset:
             "segments": lambda: self.segments(phase=None),
             "work": lambda: self.work,
             "trials": lambda: self.by_trial,
+            "events_of_each": lambda: self.events,
         }
         return tables[name]()
 

@@ -16,6 +16,9 @@ DRAWN = ("detected", "converged", "outage")
 EVENTS = 8
 """The most events and combinations of other levels that are drawn, each in a panel."""
 WIDTH, HEIGHT = 325, 190
+FORMS = ("circle", "square", "triangle-up")
+APART = 9
+"""The px between points of one trial, whose times are often the same but for some ms."""
 
 
 def times_along(factors: Mapping[str, Sequence[str]], groups: Sequence[Group]) -> list[Chart]:
@@ -42,24 +45,30 @@ def _along(factor: str, levels: Sequence[str], groups: Sequence[Group]) -> Chart
         y=alt.Y("s:Q", title="time after the event (s)", scale=alt.Scale(zero=True)),
         color=alt.Color("time:N", title=None, scale=alt.Scale(domain=names, range=colours)),
     )
-    dashes = [DASHES[at % len(DASHES)] for at in range(len(names))]
-    dash = alt.StrokeDash("time:N", title=None, scale=alt.Scale(domain=names, range=dashes))
-    chart = alt.LayerChart(
-        layer=[
-            base.mark_line(strokeWidth=2).encode(y="median(s):Q", strokeDash=dash),
-            base.mark_point(size=40, opacity=0.9),
-        ],
-        data=inline([each for each in points if each["panel"] in panels]),
-    )
+    forms = alt.Scale(domain=names, range=[FORMS[at % len(FORMS)] for at in range(len(names))])
+    shape = alt.Shape("time:N", title=None, scale=forms)
+    layers = []
+    for at, name in enumerate(names):
+        series = base.transform_filter(alt.FieldEqualPredicate(field="time", equal=name))
+        # A dash of the mark and not of the data: the legend has the forms of points.
+        line = series.mark_line(strokeWidth=2, strokeDash=DASHES[at % len(DASHES)])
+        points_apart = APART * (at - (len(names) - 1) / 2)
+        dots = series.mark_point(size=40, opacity=0.9, xOffset=points_apart)
+        layers += [line.encode(y="median(s):Q"), dots.encode(shape=shape)]
+    shown = [each for each in points if each["panel"] in panels]
+    chart = alt.LayerChart(layer=layers, data=inline(shown))
     header = alt.Header(title=None, labelFontSize=12, labelFontWeight=600, labelLimit=WIDTH)
     panel = alt.Facet("panel:N", header=header, sort=panels)
     return render(
         f"time-along-{factor}",
         f"Times after the events, along {factor}",
-        "A point is a trial, a line leads through the medians. Detected: the first change of an "
+        "A point is a trial, a line leads through the medians; points of one trial stand next to "
+        "each other, and each event has an axis of its own. Detected: the first change of an "
         "adjacency. Converged: every table was right. Outage: the longest black hole or loop, by "
         "the routers' tables.",
-        chart.properties(width=WIDTH, height=HEIGHT).facet(facet=panel, columns=2),
+        chart.properties(width=WIDTH, height=HEIGHT)
+        .facet(facet=panel, columns=2)
+        .resolve_scale(y="independent"),
     )
 
 

@@ -28,6 +28,8 @@ def delay(us: float | None) -> str:
     if us is None:
         return "–"
     size = abs(us)
+    if size >= 999_500:
+        return f"{_figures(us / 1_000_000)} s"
     if size >= 999.5:
         return f"{_figures(us / 1000)} ms"
     return f"{_figures(us)} µs"
@@ -48,24 +50,27 @@ def interval(found: Interval | None) -> str:
     return f"{delay(found[0])} … {delay(found[1])}" if found else "–"
 
 
-def with_interval(value: float | None, interval: Interval | None, unit: str) -> str:
+def with_interval(
+    value: float | None, interval: Interval | None, unit: str, *, is_difference: bool = True
+) -> str:
     """Write an effect of a claim with its interval, or a dash if nothing was measured.
 
     `unit` is µs, share, times or index. An effect that is exact, such as that of the earliest
-    packet of all, has no interval.
+    packet of all, has no interval. A delay that is no difference has no sign.
     """
     if value is None or interval is None or isnan(value):
         return "–"
-    write = UNITS.get(unit, signed)
+    write = UNITS.get(unit, signed if is_difference else unsigned)
     exact = interval[0] == value == interval[1]
     return write(value) if exact else f"{write(value)} {_ends(interval, write)}"
 
 
-def published(value: float | None, unit: str) -> str:
+def published(value: float | None, unit: str, *, is_difference: bool = True) -> str:
     """Write the paper's own value of an effect, or a dash if it gives none."""
     if value is None:
         return "–"
-    return signed(value) if unit == "µs" else amount(value, unit)
+    write = signed if is_difference else unsigned
+    return write(value) if unit == "µs" else amount(value, unit)
 
 
 def stand(found: Stand, own: bool = False) -> str:
@@ -118,6 +123,8 @@ def rate(per_second: float, unit: str) -> str:
 
 def seconds(value: float) -> str:
     """Write a time given in s with three figures."""
+    if value == 0:
+        return "0 s"
     return delay(value * 1e6) if value < 1 else f"{_figures(value)} s"
 
 
@@ -135,6 +142,11 @@ def times(value: float) -> str:
 def signed(us: float) -> str:
     """Write a difference of delays in µs with its sign."""
     return ("+" if us > 0 else "") + delay(us).replace("-", MINUS)
+
+
+def unsigned(us: float) -> str:
+    """Write a delay in µs that is no difference; the end of an interval may be below 0."""
+    return delay(us).replace("-", MINUS)
 
 
 def _share(value: float) -> str:

@@ -35,12 +35,13 @@ Only = Annotated[
 
 
 class CsvTable(StrEnum):
-    """The tables that `show --csv` prints: four of the data, then those of the report."""
+    """The tables that `show --csv` prints: five of the data, then those of the report."""
 
     PACKETS = "packets"
     SEGMENTS = "segments"
     WORK = "work"
     TRIALS = "trials"
+    EVENTS_OF_EACH = "events_of_each"
     PAPER = "paper"
     DELAYS = "delays"
     RTT = "rtt"
@@ -66,10 +67,11 @@ class CsvTable(StrEnum):
     RUN = "run"
 
 
-OF_DATA: dict[CsvTable, Literal["packets", "segments", "work", "trials"]] = {
+OF_DATA: dict[CsvTable, Literal["packets", "segments", "work", "trials", "events_of_each"]] = {
     CsvTable.PACKETS: "packets",
     CsvTable.SEGMENTS: "segments",
     CsvTable.WORK: "work",
     CsvTable.TRIALS: "trials",
+    CsvTable.EVENTS_OF_EACH: "events_of_each",
 }
 """Tables of the data, as the API names them; all others are of the report."""

@@ -154,7 +154,9 @@ def _claims(found: ComparedSides) -> Iterator[v.Part]:
 
 
 def _verdict(found: Finding) -> v.Parts:
-    effect = words.with_interval(found.effect, found.interval, found.unit)
+    effect = words.with_interval(
+        found.effect, found.interval, found.unit, is_difference=found.is_difference
+    )
     return (v.Span(found.verdict, "strong"), f"\n{effect}" if found.effect is not None else "")
 
 

@@ -75,15 +75,24 @@ def change(value: Value) -> str:
     return words.shift(Effect(value.number, value.interval or UNKNOWN))
 
 
-def effect(value: Value) -> str:
-    """Write an effect of a claim with its interval."""
-    return words.with_interval(value.number, value.interval or UNKNOWN, _of_claims(value.unit))
+def effect_of_claim(*, is_difference: bool) -> How:
+    """Return how an effect of a claim is written with its interval."""
+
+    def text(value: Value) -> str:
+        ends, unit = value.interval or UNKNOWN, _of_claims(value.unit)
+        return words.with_interval(value.number, ends, unit, is_difference=is_difference)
+
+    return text
 
 
-def published(value: Value) -> str:
-    """Write the paper's own value of an effect."""
-    known = None if value.value is None else value.number
-    return words.published(known, _of_claims(value.unit))
+def published(*, is_difference: bool) -> How:
+    """Return how the paper's own value of an effect is written."""
+
+    def text(value: Value) -> str:
+        known = None if value.value is None else value.number
+        return words.published(known, _of_claims(value.unit), is_difference=is_difference)
+
+    return text
 
 
 def between(write: Callable[[float], str], unit: str = "") -> How:

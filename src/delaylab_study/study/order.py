@@ -18,6 +18,7 @@ from delaylab_study import loads
 from delaylab_study.dataset import store
 from delaylab_study.dataset.records.study import Extension, Origin, StudyRecord
 from delaylab_study.study.study_lab import StudyLab
+from delaylab_study.study_file.check_event_claims import check_event_claims
 from delaylab_study.study_file.combine import Combination, StudyFile, combinations
 from delaylab_study.study_file.scale import repeats
 
@@ -55,6 +56,7 @@ def plan_trials(
     """
     _check_only(study, only)
     every = list(combinations(study, scale))
+    check_event_claims(study.spec.claims, every, study.document)
     groups = _by_lab(every)
     order = random.Random(study.spec.seed)
     in_order = [

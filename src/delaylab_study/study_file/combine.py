@@ -51,6 +51,11 @@ class Combination:
     probe: ProbeSpec | None
     work: tuple[WorkSpec, ...] = ()
 
+    @property
+    def events(self) -> int:
+        """Return the number of events: what the timeline has at one time is one."""
+        return len({each.at.ns for each in self.lab.timeline if isinstance(each, EventSpec)})
+
 
 @dataclass(frozen=True)
 class StudyFile:

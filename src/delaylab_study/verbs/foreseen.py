@@ -32,6 +32,8 @@ from delaylab_study.study_file.work import MpiWork
 
 NO_SUCH_CLAIM = "no installed paper has such a claim; --paper FOLDER adds those of another one"
 
+NOT_IMAGINED = "how long routers take after an event is not known before it"
+
 
 @dataclass(frozen=True)
 class Foreseen:
@@ -48,6 +50,7 @@ class Foreseen:
     unit: str = ""
     effect: float | None = None
     interval: Interval | None = None
+    is_difference: bool = True
 
     @property
     def decides(self) -> bool:
@@ -79,6 +82,9 @@ def foreseen(
     for done, spec in enumerate(study.spec.claims):
         name = spec if isinstance(spec, str) else spec.claim
         progress(f"expecting {name}", done / len(study.spec.claims))
+        if not isinstance(spec, str) and spec.of_events:
+            found.append(Foreseen(spec.claim, None, NOT_IMAGINED))
+            continue
         if not isinstance(spec, str):
             alike = alike or [usual(design, random_of(design, 0)) for design in designs]
             found.append(_of_its_own(claim_of(spec), alike))
@@ -127,6 +133,7 @@ def _told(finding: Finding, verdict: Verdict | None) -> Foreseen:
         unit=finding.unit,
         effect=finding.effect,
         interval=finding.interval,
+        is_difference=finding.is_difference,
     )
 
 

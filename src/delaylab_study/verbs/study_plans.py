@@ -234,7 +234,9 @@ def _print_claims(claims: list[Foreseen], round_trips: list[RoundTrip], console:
     for claim in claims:
         told = claim.why
         if claim.effect is not None and claim.interval is not None:
-            told = words.with_interval(claim.effect, claim.interval, claim.unit)
+            told = words.with_interval(
+                claim.effect, claim.interval, claim.unit, is_difference=claim.is_difference
+            )
         table.add_row(claim.claim, claim.verdict or "not foreseen", told)
     console.print()
     console.print(table)

@@ -14,6 +14,7 @@ from delaylab.lab.start import temporary
 from delaylab.resolve.lab import Lab
 from delaylab.resolve.load import lab_from
 from delaylab.spec.source import parse
+from delaylab_study import read
 from delaylab_study.dataset import store
 from delaylab_study.dataset.records.events import EventRecord
 from tests.doing.conftest import (
@@ -134,6 +135,42 @@ def test_a_trial_of_a_lab_that_expects_quiet_waits_for_it(
     (found,) = as_json(delaylab("show", "out", "--json"))["trials"][0]["events"]
     assert found["until"] == {"rule": "quiet", "quiet_s": 1.0}
     assert found["converged_s"] == pytest.approx((last_ns - down.event_ns) / 1e9)
+
+
+TWO_TIMES = """
+factors:
+  dead: {set: routing.ospf.dead, values: [2s, 5s]}
+repeat: 2
+claims:
+  - claim: dead-decides
+    of: converged
+    group: {dead: 5s}
+    against: {dead: 2s}
+    median: {at-least: +1s}
+"""
+
+
+@pytest.mark.slow
+def test_a_convergence_study_has_times_by_level_a_figure_and_a_comparison(
+    delaylab: Run, tmp_path: Path, run_directory: Path
+) -> None:
+    """On a silent link the dead interval decides: hellos of 1 s are lost, 2 or 5 s must pass."""
+    text = RING.replace("TIMELINE", "{at: 200ms, silence: north}") + TWO_TIMES
+    (tmp_path / "s.yaml").write_text(text.replace("{hello: 1s,", "{hello: 1s, retransmit: 1s,"))
+    delaylab("run", "s.yaml", "--out", "out")
+    events = read(tmp_path / "out").events
+    assert sorted(events["factor.dead"]) == ["2s", "2s", "5s", "5s"]
+    for dead, converged_s in zip(events["factor.dead"], events["converged_s"], strict=True):
+        assert float(dead[:-1]) - 1 <= converged_s < float(dead[:-1]) + 1
+    shown = as_json(delaylab("show", "out", "--json"))
+    assert [row["n"]["value"] for row in shown["tables"]["events"]] == [2, 2]
+    (claim,) = shown["claims"]
+    assert 1e6 <= claim["effect"] <= 5e6
+    delaylab("charts", "out", "time-along-dead")
+    assert (tmp_path / "out" / "figures" / "time-along-dead.pdf").read_bytes()[:4] == b"%PDF"
+    compared = delaylab("compare", "out", "dead=2s", "dead=5s").stdout
+    assert "all tables right after silence" in " ".join(compared.split())
+    assert "not alike" not in compared, "the level is what is compared"
 
 
 def of_kind(table: pl.DataFrame, event: EventRecord, what: str) -> pl.DataFrame:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
@@ -54,7 +55,9 @@ class Criterion:
 
     `quantity` says what the effect is an effect of, and what is compared with what. `unit` is
     `µs`, `share`, `times` or `index`. `measure` returns the scenarios that the data have, and
-    `needs` says what the data lack where there are none.
+    `needs` says what the data lack where there are none. `event` is the number of the event, from 0
+    on, that it is about times after; None for all else. `is_difference` is False for a value that
+    is compared with nothing.
     """
 
     quantity: str
@@ -62,6 +65,12 @@ class Criterion:
     rule: Rule
     measure: Callable[[list[Group]], Iterable[Measured]]
     needs: str
+    event: int | None = None
+    is_difference: bool = True
+
+    def would_be_shorter(self) -> bool:
+        """Return True if a shorter time would keep the rule as well."""
+        return not self.is_difference and self.rule.least == -math.inf
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,6 +20,10 @@ UNDERMINING = frozenset(
         DoubtKind.QUEUE_CHANGED,
     }
 )
+# What other work and a hypervisor took of the times after an event is known by itself: the kernel
+# counts how long daemons waited for CPUs. `CPU_BOUND` then stands for these two.
+OF_THE_MACHINE = frozenset({DoubtKind.NOT_AT_REST, DoubtKind.STOLEN_TIME})
+CPU_BOUND = "cpu-bound"
 # A verdict is left open if an undermining doubt concerns a larger share of the claim's trials.
 MOST = 0.25
 
@@ -47,15 +51,23 @@ class ClaimDoubt:
         return f"{self.kind} in {self.trials} of {self.of} trials"
 
 
-def doubts_of(used: Sequence[Group], *, on_hardware: bool = False) -> tuple[ClaimDoubt, ...]:
+def doubts_of(
+    used: Sequence[Group], *, on_hardware: bool = False, event: int | None = None
+) -> tuple[ClaimDoubt, ...]:
     """Return the doubts about the trials of these groups, those that undermine a verdict first.
 
     With `on_hardware` the claim is about virtual machines with hardware support, so a doubt that
-    they were emulated undermines it, too.
+    they were emulated undermines it, too. With `event`, the number of an event from 0 on, they are
+    doubts about the times after it.
     """
-    undermining = UNDERMINING | {DoubtKind.EMULATED} if on_hardware else UNDERMINING
+    undermining: frozenset[str] = UNDERMINING
+    undermining |= {DoubtKind.EMULATED} if on_hardware else set()
     of = sum(len(group.trials) for group in used)
     counts = Counter(kind for group in used for kinds in _kinds(group) for kind in kinds)
+    waited = None if event is None else _cpu_bound(used, event)
+    if waited is not None:
+        undermining = (undermining - OF_THE_MACHINE) | {CPU_BOUND}
+        counts.update({CPU_BOUND: waited} if waited else {})
     found = [
         ClaimDoubt(kind, trials, of, kind in undermining and trials > MOST * of)
         for kind, trials in counts.items()
@@ -70,6 +82,14 @@ def kinds_by_trial(groups: Sequence[Group]) -> dict[str, list[str]]:
         for group in groups
         for trial, kinds in zip(group.trials, _kinds(group), strict=True)
     }
+
+
+def _cpu_bound(used: Sequence[Group], number: int) -> int | None:
+    """Return in how many trials an event was bound by CPUs; None if a trial does not know it."""
+    trials = [trial for group in used for trial in group.convergence if number < len(trial.events)]
+    events = [trial.events[number] for trial in trials]
+    known = all(event.record.waited is not None for event in events)
+    return sum(event.is_cpu_bound for event in events) if events and known else None
 
 
 def _kinds(group: Group) -> Iterator[set[str]]:

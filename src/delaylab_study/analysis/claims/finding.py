@@ -57,6 +57,7 @@ class JudgedCriterion:
     deciding: Scenario
     scenarios: tuple[Scenario, ...]
     needed: str = ""
+    is_difference: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +121,11 @@ class Finding:
     def unit(self) -> str:
         """Return the unit of the effect: `µs`, `share`, `times` or `index`."""
         return self.decisive.unit if self.decisive else ""
+
+    @property
+    def is_difference(self) -> bool:
+        """Return True if the effect compares two things, and False if it is a value by itself."""
+        return self.decisive is None or self.decisive.is_difference
 
     @property
     def of(self) -> str:

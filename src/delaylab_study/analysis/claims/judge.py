@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from delaylab.api.records import DoubtKind
 from delaylab_study.analysis.claims.claim import Claim, Criterion, Measured, NotTestable
-from delaylab_study.analysis.claims.doubted import ClaimDoubt, doubts_of
+from delaylab_study.analysis.claims.doubted import CPU_BOUND, ClaimDoubt, doubts_of
 from delaylab_study.analysis.claims.finding import (
     OWN_VERDICTS,
     VERDICTS,
@@ -61,13 +61,31 @@ def judge(
     except NotTestable as reason:
         why = f"{reason}{_left_out(untreated)}"
         return _finding(claim, "not testable here", why, (), ())
-    doubts = doubts_of(used, on_hardware=on_hardware)
+    doubts = _doubts(claim, judged, used, on_hardware=on_hardware)
     verdicts = OWN_VERDICTS if claim.own else VERDICTS
     verdict, why, judged = _verdict(verdicts, judged, doubts, out_of_reach)
     if _all(judged) is not True and claim.caveat:
         why = f"{why}. {claim.caveat}"
     found = _finding(claim, verdict, f"{why}{_left_out(untreated)}", tuple(judged), doubts)
     return replace(found, out_of_reach=out_of_reach)
+
+
+def _doubts(
+    claim: Claim, judged: Sequence[JudgedCriterion], used: list[Group], *, on_hardware: bool
+) -> tuple[ClaimDoubt, ...]:
+    """Return the doubts about the trials that a claim rests on.
+
+    Routers that need not wait for CPUs are faster. That undermines no verdict that they are fast
+    enough.
+    """
+    events = {criterion.event for criterion in claim.criteria}
+    event = events.pop() if len(events) == 1 else None
+    found = doubts_of(used, on_hardware=on_hardware, event=event)
+    if _all(judged) and all(criterion.would_be_shorter() for criterion in claim.criteria):
+        found = tuple(
+            replace(each, undermines=False) if each.kind == CPU_BOUND else each for each in found
+        )
+    return found
 
 
 def _verdict(
@@ -147,6 +165,7 @@ def _judged(
         deciding=_scenario(rule, deciding, len(counted)),
         scenarios=tuple(_scenario(rule, each, len(counted)) for each in measured),
         needed=_needed(criterion, counted) if stand is None else "",
+        is_difference=criterion.is_difference,
     )
 
 

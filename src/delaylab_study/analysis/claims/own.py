@@ -57,7 +57,15 @@ def claim_of(spec: ClaimSpec) -> Claim:
     rule = rule_of(spec)
     quantity = _quantity(spec)
     text = spec.text or f"{quantity}: {rule_in_words(rule, spec.limits.unit)}"
-    criterion = Criterion(quantity, spec.limits.unit, rule, _measure(spec), _needs(spec))
+    criterion = Criterion(
+        quantity,
+        spec.limits.unit,
+        rule,
+        _measure(spec),
+        _needs(spec),
+        (spec.event or 1) - 1 if spec.of_events else None,
+        is_difference=spec.against is not None,
+    )
     source = spec.published.source if spec.published else ""
     return Claim(spec.claim, text, STUDY_FILE, (criterion,), own=True, published_in=source)
 

@@ -11,7 +11,9 @@ from delaylab_study.analysis.statistics.runs import Series, as_run, whole
 
 
 def in_words(us: float) -> str:
-    """Write a delay in µs, or in ms from 1000 µs on."""
+    """Write a delay in µs, in ms from 1000 µs on, or in s from 1 000 000 µs on."""
+    if abs(us) >= 1_000_000:
+        return f"{us / 1_000_000:.2f} s"
     return f"{us / 1000:.2f} ms" if abs(us) >= 1000 else f"{us:.1f} µs"
 
 

@@ -48,6 +48,7 @@ def circumstances(
     """Return what differs between the machines, and between trials that are compared.
 
     Trials differ in what they recorded, or in any field that the study files configured for them.
+    What the file of one study configured otherwise is what is compared: its levels.
     """
     # Datasets of earlier versions do not tell their software: nothing is known to differ.
     told = all(each.machine.provenance for each in (before.record, after.record))
@@ -63,7 +64,8 @@ def circumstances(
             difference = DifferingCircumstance(f"{name}, {ours.label}", *values)
             if values[0] != values[1] and difference not in found:
                 found.append(difference)
-    return [*found, *_of_files(before, after, pairs)]
+    one_study = before.directory == after.directory
+    return [*found, *([] if one_study else _of_files(before, after, pairs))]
 
 
 def _of_files(

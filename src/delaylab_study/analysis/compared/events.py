@@ -3,16 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 
+from delaylab_study.analysis.claims.doubted import doubts_of
 from delaylab_study.analysis.compared.blocks import common_blocks
 from delaylab_study.analysis.compared.lines import ComparedLine, ComparedTrials, line
 from delaylab_study.analysis.compared.measured import AFTER_EVENT, ComparedQuantity
-from delaylab_study.analysis.convergence.times import TIMES, times_of
+from delaylab_study.analysis.convergence.times import times_of
 from delaylab_study.analysis.group import Group
 from delaylab_study.analysis.statistics.effects import UNKNOWN, Effect
 from delaylab_study.analysis.statistics.two_runs import among_trials
+
+COMPARED = {
+    "detected": "detected",
+    "last change": "last change",
+    "right": "all tables right",
+    "quiet": "quiet",
+    "outage": "outage",
+}
+"""The times that are compared, with their words. When a network had converged is either of two."""
 
 
 def event_lines(pair: ComparedTrials, before: Group, after: Group) -> Iterator[ComparedLine]:
@@ -24,11 +35,22 @@ def event_lines(pair: ComparedTrials, before: Group, after: Group) -> Iterator[C
     for number, (ours, theirs) in enumerate(zip(*events, strict=False)):
         if ours != theirs:
             return
-        for name in TIMES:
+        doubted = replace(pair, doubts=_doubts(pair, (before, after), number))
+        for name, words in COMPARED.items():
             sides = [times_of(group.convergence, number, name) for group in (before, after)]
             if all(sides):
-                part = ComparedQuantity(f"{name} after {ours}", AFTER_EVENT)
-                yield _line(pair, part, *sides)
+                part = ComparedQuantity(f"{words} after {ours}", AFTER_EVENT)
+                yield _line(doubted, part, *sides)
+
+
+def _doubts(pair: ComparedTrials, groups: tuple[Group, Group], number: int) -> tuple[str, ...]:
+    """Return the doubts about the times after an event, each with the side that it is about."""
+    return tuple(
+        f"{doubt.kind} ({side.name})"
+        for side, group in zip(pair.sides, groups, strict=True)
+        for doubt in doubts_of([group], event=number)
+        if doubt.undermines
+    )
 
 
 def _line(

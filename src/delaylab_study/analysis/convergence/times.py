@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
+import polars as pl
 
 from delaylab_study.analysis.convergence.recorded import SeenEvent, SeenTrial
-from delaylab_study.analysis.statistics.effects import Effect, estimate_of_few
+from delaylab_study.analysis.statistics.effects import UNKNOWN, Effect, estimate_of_few
 from delaylab_study.analysis.statistics.runs import Floats
+from delaylab_study.dataset.records.tables import Schema
 
 FEWEST = 3
 """The smallest number of trials of which a median has an interval."""
@@ -48,8 +50,45 @@ def times_of(trials: list[SeenTrial], number: int, name: str) -> dict[int, float
     return {repeat: value for repeat, value in found.items() if value is not None}
 
 
+EVENTS: Schema = {
+    "number": pl.UInt32,
+    "event": pl.String,
+    "event_ns": pl.Int64,
+    "until": pl.String,
+    **dict.fromkeys(("detected_s", "last_change_s", "converged_s", "outage_s"), pl.Float64),
+    "late_s": pl.Float64,
+    "cpu_bound": pl.Boolean,
+}
+"""The columns of a table of events, one row for each event of a trial."""
+
+
+def rows_of(trial: SeenTrial) -> pl.DataFrame:
+    """Return the times after each event of a trial, one row for each."""
+    rows = [
+        {
+            "number": number,
+            "event": event.record.words,
+            "event_ns": event.record.event_ns,
+            "until": "right" if event.record.quiet_ns is None else "quiet",
+            "detected_s": event.detected_s,
+            "last_change_s": event.last_change_s,
+            "converged_s": event.by_rule_s,
+            "outage_s": outage_s(event),
+            "late_s": event.record.late_ns / 1e9,
+            "cpu_bound": event.is_cpu_bound,
+        }
+        for number, event in enumerate(trial.events, start=1)
+    ]
+    return pl.DataFrame(rows, schema=EVENTS)
+
+
 def median_of(values: Floats) -> Effect:
-    """Return the median of trials, with Student's interval from `FEWEST` trials on."""
+    """Return the median of trials, with Student's interval from `FEWEST` trials on.
+
+    No time is below 0, so the interval ends there.
+    """
     if len(values) < FEWEST:
-        return Effect(float(np.median(values)), (-np.inf, np.inf))
-    return estimate_of_few([values], lambda series: np.asarray(np.median(series[0], axis=-1)))
+        return Effect(float(np.median(values)), UNKNOWN)
+    found = estimate_of_few([values], lambda series: np.asarray(np.median(series[0], axis=-1)))
+    low, high = found.interval
+    return Effect(found.value, (max(0.0, low), high))

@@ -87,7 +87,9 @@ def _note(claimed: Claimed) -> v.Words:
 def _judged(finding: Finding, claimed: Claimed) -> v.Judged:
     effect = paper = ""
     if finding.effect is not None:
-        effect = words.with_interval(finding.effect, finding.interval, finding.unit)
+        effect = words.with_interval(
+            finding.effect, finding.interval, finding.unit, is_difference=finding.is_difference
+        )
     if finding.published is not None:
         paper = _published(finding)
     return v.Judged(
@@ -103,7 +105,7 @@ def _judged(finding: Finding, claimed: Claimed) -> v.Judged:
 
 def _published(finding: Finding) -> str:
     """Return the published value of the effect with its source, for a reader."""
-    value = words.published(finding.published, finding.unit)
+    value = words.published(finding.published, finding.unit, is_difference=finding.is_difference)
     return f"{finding.published_in or 'paper'}: {value}"
 
 
@@ -128,6 +130,8 @@ def _reasons(finding: Finding, claimed: Claimed) -> Iterator[v.Part]:
 
 def _scenarios(finding: Finding, judged: JudgedCriterion) -> v.Table:
     own, theirs, unit = finding.own, finding.published_in, _unit(judged.unit)
+    effect = written.effect_of_claim(is_difference=judged.is_difference)
+    paper = written.published(is_difference=judged.is_difference)
     columns = (
         v.Column("scenario", "text", key="name"),
         v.Column("effect [95 %]"),
@@ -137,8 +141,8 @@ def _scenarios(finding: Finding, judged: JudgedCriterion) -> v.Table:
     rows: list[v.Row] = [
         [
             scenario.name,
-            (v.Value("effect", scenario.effect, unit, scenario.interval, how=written.effect),),
-            (v.Value("published", scenario.published, unit, how=written.published),),
+            (v.Value("effect", scenario.effect, unit, scenario.interval, how=effect),),
+            (v.Value("published", scenario.published, unit, how=paper),),
             (
                 v.Value("holds", scenario.stand, how=written.said(_says(scenario, own=own))),
                 *v.unseen(v.Value("aside", scenario.aside)),
@@ -183,7 +187,8 @@ def _row(finding: Finding) -> v.Row:
 def _effect(finding: Finding) -> v.Value:
     doubts = tuple(doubt.text for doubt in finding.doubts)
     interval, unit = finding.interval or v.UNKNOWN, _unit(finding.unit)
-    return v.Value("effect", finding.effect, unit, interval, doubts, written.effect)
+    how = written.effect_of_claim(is_difference=finding.is_difference)
+    return v.Value("effect", finding.effect, unit, interval, doubts, how)
 
 
 def _facts(finding: Finding) -> tuple[v.Value, ...]:

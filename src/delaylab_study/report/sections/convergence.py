@@ -25,10 +25,11 @@ NOTE = (
     "Medians over the trials, from three trials on with Student's 95 % interval. Detected: from "
     "the event to the first change of an adjacency. Last change: to the last change of a "
     "forwarding table before the next event. All right: to the change by which every table had "
-    "exactly the shortest paths; in brackets the trials in which that was so before the next "
-    "event. Outage: the longest black hole or loop of a trial. Black holes and loops: pairs of "
-    "router and destination, also those from before the event, and the longest. Late: the most by "
-    "which an event happened after its time. CPU-bound: trials in which waiting for CPUs, or a "
+    "exactly the shortest paths; in brackets the number of trials in which that was so before the "
+    "next event, if it was not so in all. Outage: the longest black hole or loop of a trial. Black "
+    "holes and loops: pairs of router and destination, also those from before the event, and the "
+    "longest. Late: the most by which an event happened after its time. Bound by CPUs: trials in "
+    "which waiting for CPUs, or a "
     "hypervisor, may explain more than a tenth of the time."
 )
 QUIET_NOTE = (
@@ -39,7 +40,7 @@ COLUMNS = (
     *(v.Column(head, "flat", key=head) for head in ("trials", "event")),
     v.Column("n"),
     *map(v.Column, ("detected", "last change", "all right", "outage", "black holes", "loops")),
-    *map(v.Column, ("late", "cpu-bound")),
+    *map(v.Column, ("late", "bound by CPUs")),
 )
 
 
@@ -102,7 +103,7 @@ def _row(group: Group, events: list[SeenEvent], number: int) -> v.Row:
         _median(group, number, "detected", "detected_s"),
         _median(group, number, "last change", "last_change_s"),
         _converged(group, events, number),
-        _median(group, number, "outage", "outage_s"),
+        _outage(group, number),
         _intervals("black_holes", [one for each in events for one in each.holes], len(events)),
         _intervals("loops", [one for each in events for one in each.loops], len(events)),
         v.Value("late_s", late_s, "s"),
@@ -126,7 +127,12 @@ def _converged(group: Group, events: list[SeenEvent], number: int) -> v.Words:
         count = v.Value(f"{name}_n", known)
         n = v.Value("n" if len(rules) == 1 else f"{name}_of", len(same))
         words += ["; "] if words else []
-        words += [_median(group, number, name, f"{name}_s"), " (", count, " of ", n, rule + ")"]
+        words += [_median(group, number, name, f"{name}_s")]
+        if known < len(same):
+            words += [" (", count, " of ", n, rule + ")"]
+        else:
+            words += [f" ({rule[2:]})" if rule else "", *v.unseen(count)]
+            words += [] if len(rules) == 1 else [*v.unseen(n)]
     return tuple(words)
 
 
@@ -138,6 +144,13 @@ def _median(group: Group, number: int, name: str, key: str) -> v.Value:
     effect = median_of(np.array([*found.values()]))
     ends = effect.interval if isfinite(effect.interval[0]) else v.UNKNOWN
     return v.Value(key, effect.value, "s", ends, how=written.seconds_between)
+
+
+def _outage(group: Group, number: int) -> v.Words:
+    """Return the median of the outages; *none* if no trial had one."""
+    found = _median(group, number, "outage", "outage_s")
+    had_none = found.value == 0 and not any(times_of(group.convergence, number, "outage").values())
+    return ("none", *v.unseen(found)) if had_none else (found,)
 
 
 def _intervals(key: str, found: list[Interval], trials: int) -> v.Words:
