@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from delaylab.lab.attach import attach
-from tests.doing.conftest import Run, as_json
+from tests.doing.conftest import Run, as_json, only_line
 from tests.doing.routing.observed import everywhere
 
 pytestmark = pytest.mark.root
@@ -88,3 +88,28 @@ def test_a_lab_without_routing_is_watched_only_if_it_is_asked_for(
     assert down["converged_s"] is not None
     assert down["changes"] > 0
     delaylab("down", "own")
+
+
+ZEBRA = """
+lab: bare
+routing: {expect: quiet}
+nodes:
+  r: {forwards: true, count: 2, start: [{run: [/usr/lib/frr/zebra, -u, frr, -g, frr]READY}]}
+links: [{between: [r-1, r-2], name: a}]
+"""
+
+
+@pytest.mark.parametrize("ready", ["", ", ready: {file: /run/frr/zserv.api}"])
+def test_up_says_which_capability_a_daemon_of_ones_own_lacks(
+    delaylab: Run, tmp_path: Path, run_directory: Path, ready: str
+) -> None:
+    """FRR's zebra names what it wants and what it has, in two lines of which neither helps alone.
+
+    With `ready` it fails while it starts, without while `up` waits for its routes.
+    """
+    (tmp_path / "bare.yaml").write_text(ZEBRA.replace("READY", ready))
+    line = only_line(delaylab("up", "bare.yaml", code=1).stderr)
+    assert ": it needs the capability sys_admin (give the node `capabilities: [sys_admin]`)" in line
+    assert "node r-" in line
+    assert "zebra" in line
+    assert as_json(delaylab("ps", "--json")) == {"labs": []}

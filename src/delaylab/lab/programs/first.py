@@ -11,6 +11,7 @@ from delaylab.agent.result import AgentError
 from delaylab.agent.session import Session
 from delaylab.agent.wire.programs import NodeFile, Notify, Start
 from delaylab.errors import DelaylabError
+from delaylab.lab.programs import lacking
 from delaylab.lab.programs.programs import STARTED_S, program_of, starts_s
 from delaylab.lab.running import LiveLab
 from delaylab.routing.node_programs import NodePrograms
@@ -35,9 +36,18 @@ def start_programs(lab: LiveLab, daemons: Mapping[str, NodePrograms]) -> None:
         try:
             session.finish(within_s, since_s=since_s)
         except AgentError as error:
-            what = error.what + _line_of(error.what, given)
-            raise DelaylabError(what, f"node {name}", error.fix) from None
+            raise _failed(error, name, given) from None
         session.close()
+
+
+def _failed(error: AgentError, node: str, given: NodePrograms) -> DelaylabError:
+    """Return the error of a program that did not start, with what its node lacks if it says so."""
+    what, fix = error.what + _line_of(error.what, given), error.fix
+    lacked = lacking.why(error.what)
+    if lacked and lacked[0]:
+        which, _, _ = error.what.partition(": ")
+        what = f"{which}: {lacked[0]}"
+    return DelaylabError(what, f"node {node}", lacked[1] if lacked and not fix else fix)
 
 
 def _line_of(message: str, given: NodePrograms) -> str:

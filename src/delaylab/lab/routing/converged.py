@@ -11,13 +11,14 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+from delaylab.agent.wire.programs import ProgramState
 from delaylab.errors import DelaylabError
 from delaylab.forwarding.expected import expected_tables
 from delaylab.forwarding.tables import Change, Table, TableChange
 from delaylab.forwarding.topology import Topology, parts
 from delaylab.forwarding.until import SECOND_NS, Until
 from delaylab.forwarding.verified import Verified
-from delaylab.lab.programs import programs
+from delaylab.lab.programs import lacking, programs
 from delaylab.lab.routing.faults import faults
 from delaylab.lab.routing.observer import Observer, observing
 from delaylab.lab.routing.ready import Converged
@@ -39,6 +40,8 @@ NEARLY = 0.1
 
 Routers then wait for announcements that were lost, and the CPUs are idle. To read the tables of 852
 routers takes seconds, which are free meanwhile."""
+LAST_LINES = 10
+"""The lines of a program's output that say why it ended."""
 PAUSE = 20
 """The time until the nodes are asked again, as a multiple of the time that they took to answer."""
 
@@ -242,9 +245,7 @@ class _ProgramWatch:
         for node, states in programs.states(self._lab).items():
             for program in states:
                 if program.is_dead:
-                    what = f"program {program.name} of node {node} {program.how}"
-                    words = _last_words(self._lab, node, program.name)
-                    raise DelaylabError(f"{what}, so there are no routes", f"node {node}", words)
+                    raise _ended(self._lab, node, program)
         took_s = time.monotonic() - began_s
         self._next_s = time.monotonic() + took_s * PAUSE
 
@@ -265,7 +266,13 @@ def _follow(
     return False
 
 
-def _last_words(lab: LiveLab, node: str, program: str) -> str:
-    """Return the last line that a program printed."""
-    lines = programs.output(lab, node, program).decode(errors="replace").strip().splitlines()
-    return f"its last output: {lines[-1]}" if lines else "it printed nothing"
+def _ended(lab: LiveLab, node: str, program: ProgramState) -> DelaylabError:
+    """Return the error of a daemon that has ended, with its last words or what it lacked."""
+    printed = programs.output(lab, node, program.name).decode(errors="replace").strip()
+    what = f"program {program.name} of node {node} {program.how}, so there are no routes"
+    lines = printed.splitlines()[-LAST_LINES:]
+    if lacked := lacking.why("\n".join(lines)):
+        reason, fix = lacked
+        return DelaylabError(f"{what}: {reason or lines[-1]}", f"node {node}", fix)
+    fix = f"its last output: {lines[-1]}" if lines else "it printed nothing"
+    return DelaylabError(what, f"node {node}", fix)
