@@ -35,6 +35,14 @@ DISCARDS = {"blackhole": "blackhole", "unreachable": "reject"}
 PLAIN_ROUTES = "no zebra nexthop kernel enable"
 """The command that keeps zebra from next-hop groups: the kernel takes a next hop out of them when a
 link goes down, and zebra 8.4 does not put it back when the link comes up."""
+PRECISE = "log timestamp precision 6"
+EVENTS = {
+    "ospf": "log-adjacency-changes",
+    "ospf6": "log-adjacency-changes",
+    "isis": "log-adjacency-changes",
+    "bgp": "bgp log-neighbor-changes",
+}
+"""The command by which each protocol's daemon tells of its neighbours (`adjacencies.py`)."""
 LAST_LINES = """\
 ! The next line is no command. That a daemon complains of it tells that it has read all others.
 end-of-file
@@ -49,11 +57,11 @@ def programs(router: Router, own: str | None = None) -> NodePrograms:
     Those are restarted with zebra, as `watchfrr` does: they connect to a new one only after 10 s,
     and ospfd (8.4) never repeats a route that changed meanwhile.
     """
-    text = config(router) if own is None else own
+    text = config(router) if own is None else _with_events(own)
     daemons = _daemons(router)
     given = bool(router.routing.added) or own is not None
     texts = {
-        CONFIG: text,
+        CONFIG: text if own is None else own,
         VTYSH: "service integrated-vtysh-config\n",
         **{
             file_of(name): part + (LAST_LINES if given else "")
@@ -66,6 +74,20 @@ def programs(router: Router, own: str | None = None) -> NodePrograms:
     programs = [_zebra(), *(_daemon(name) for name in daemons)]
     last = len((text + LAST_LINES).splitlines()) if given else None
     return NodePrograms(files, programs, dict.fromkeys(daemons, ZEBRA), read_at_line=last)
+
+
+def _with_events(own: str) -> str:
+    """Return a configuration of the user's, and lines by which its daemons tell of neighbours.
+
+    Without them nothing says when a neighbour was given up. They come last, so that all other lines
+    keep their numbers.
+    """
+    lines = [PRECISE]
+    for block in dict.fromkeys(line.strip() for line in own.splitlines()):
+        match block.split():
+            case ["router", protocol, *_] if protocol in EVENTS:
+                lines += [block, f" {EVENTS[protocol]}", "exit"]
+    return own.rstrip("\n") + "\n" + "\n".join(lines) + "\n"
 
 
 def file_of(daemon: str) -> str:
@@ -109,7 +131,7 @@ def config(router: Router) -> str:
     """Return the text of `frr.conf`, of which each daemon of the router reads its part."""
     routing = router.routing
     lines = ["frr defaults traditional", f"hostname {router.name}", PLAIN_ROUTES]
-    lines += ["log stdout", "log timestamp precision 6"]
+    lines += ["log stdout", PRECISE]
     for port in router.ports:
         lines += [f"interface {port.device}", *_of_port(router, port), "exit"]
     lines += ["interface lo", *_of_loopback(router), "exit"]

@@ -155,10 +155,14 @@ def _change(
 
 
 def _steps(path: str) -> list[str]:
-    """Return the steps of a path; the name of a kernel setting has dots, and is one step."""
+    """Return the steps of a path.
+
+    The name of a kernel setting, and the path of a node's file, have dots and are one step.
+    """
     if path.startswith(f"{SYSCTLS}."):
         return path.split(".", 1)
-    return path.split(".")
+    before, slash, file = path.partition("./")
+    return [*before.split("."), *([f"/{file}"] if slash else [])]
 
 
 def _index(items: list[object], step: str) -> int:

@@ -40,7 +40,8 @@ class StudySpec(Spec):
         default_factory=dict,
         description="The factors by name. A factor has levels by name. A level is a list of loads, "
         "or changes of the study such as `nodes.probe.kind: netns`, among which `loads:` may be "
-        "its loads. A factor may also be the values of one setting: "
+        "its loads. A file of a node goes by its path: `nodes.r1.files./etc/frr/frr.conf: {from: "
+        "5s/r1.conf}`. A factor may also be the values of one setting: "
         "`{set: links.wan.delay, values: [1ms, 5ms, 20ms]}`, or "
         "`{set: links.wan.delay, range: {from: 1ms, to: 100ms, steps: 5, scale: log}}`. Figures "
         "then have an axis of these numbers. Settings that move together are a list: "

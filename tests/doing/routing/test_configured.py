@@ -7,12 +7,15 @@ import re
 import pytest
 
 from delaylab.errors import DelaylabError
+from delaylab.lab.programs import programs
 from delaylab.lab.start import temporary
 from delaylab.resolve.load import lab_from
+from delaylab.routing import adjacencies
 from delaylab.spec.source import parse
 from delaylab.units import Duration
 from delaylab.verbs.converge import Break, converge
 from tests.doing.routing.observed import said
+from tests.waiting import wait_until
 
 pytestmark = pytest.mark.root
 BORDERS = """
@@ -100,6 +103,10 @@ def test_a_file_of_ones_own_is_read_to_its_end() -> None:
         assert "inet 10.9.9.1/32" in said(lab, "a", "ip", "address", "show", "lo")
         assert "10.9.9.1" in said(lab, "a", "vtysh", "-c", "show ip ospf")
         assert "10.1.0.2" in said(lab, "a", "vtysh", "-c", "show bgp summary")
+        # Its daemons tell of neighbours, with exact times, although the file does not say so.
+        assert "adjchange" not in OWN
+        wait_until(lambda: any(adjacencies.changes(programs.output(lab, "a", "bgpd").decode())), 60)
+        assert said(lab, "a", "cat", "/etc/frr/frr.conf").strip() == OWN.strip()
 
 
 def test_a_line_that_bird_does_not_take_is_named() -> None:

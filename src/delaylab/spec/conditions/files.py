@@ -50,8 +50,10 @@ def _read_all(data: object, at: Location, document: Document) -> object:
         reader = READERS.get(key.rsplit(".", 1)[-1])
         if key == ADDRESSES:
             found[key] = value
-        elif key == NODE_FILES:
+        elif key.rsplit(".", 1)[-1] == NODE_FILES:
             found[key] = _texts(value, (*at, key), document)
+        elif f"{NODE_FILES}./" in key:
+            found[key] = _text(value, (*at, key), document)
         elif key.rsplit(".", 1)[-1] == TRUST:
             found[key] = _trusted(value, (*at, key), document)
         elif reader and _names_a_file(value):
