@@ -20,8 +20,8 @@ test_tools=(tshark:tshark tcpdump:tcpdump xz:xz-utils sudo:sudo dnsmasq:dnsmasq-
 # Programs that work of studies runs, and tests with it. Some of their packages start services.
 work_tools=(scp:openssh-client sshd:openssh-server mpirun.openmpi:openmpi-bin
   mpicc.openmpi:libopenmpi-dev hpcc:hpcc nuttcp:nuttcp)
-# Routing daemons of labs.
-routing_tools=(vtysh:frr bird:bird2)
+# Routing daemons of labs, and those of an example.
+routing_tools=(vtysh:frr bird:bird2 gobgpd:gobgpd exabgp:exabgp)
 rust_wanted=1.95
 
 # missing PROGRAM:PACKAGE …: the packages of those programs that are not there.
@@ -111,6 +111,8 @@ install_quietly() {
   case " $* " in *" openssh-server "*) systemctl disable --quiet ssh.service ssh.socket ;; esac
   case " $* " in *" frr "*) systemctl disable --quiet frr.service ;; esac
   case " $* " in *" bird2 "*) systemctl disable --quiet bird.service ;; esac
+  case " $* " in *" gobgpd "*) systemctl disable --quiet gobgpd.service ;; esac
+  case " $* " in *" exabgp "*) systemctl disable --quiet exabgp.service ;; esac
 }
 
 check_rust() {

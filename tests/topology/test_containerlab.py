@@ -66,7 +66,7 @@ NAMED: dict[str, Any] = {
     "binds": ["/root/files:/root/files:ro"],
     "volumes": ["shared:/srv"],
     "ports": ["80:8080"],
-    "env": {"a.b": "c"},
+    "env": {"a-b": "c"},
     "env-files": ["envfile"],
     "credentials": {"username": "admin"},
     "user": "test",

@@ -26,9 +26,9 @@ PROGRAM = r"^[A-Za-z0-9_][A-Za-z0-9_.+-]{0,63}$"
 ProgramName = Annotated[
     str, spelled(PROGRAM, "a name of letters, digits, `_`, `.`, `+` and `-`, at most 64 characters")
 ]
-VARIABLE = r"^[A-Za-z_][A-Za-z0-9_]{0,99}$"
+VARIABLE = r"^[A-Za-z_][A-Za-z0-9_.]{0,99}$"
 Environment = dict[
-    Annotated[str, spelled(VARIABLE, "the name of a variable: letters, digits and `_`")], str
+    Annotated[str, spelled(VARIABLE, "the name of a variable: letters, digits, `_` and `.`")], str
 ]
 Port = Annotated[int, Field(ge=1, le=65535)]
 _ONE_SIGN = (

@@ -158,14 +158,15 @@ def print_outcomes(
 
 def _rows(outcome: Outcome) -> list[tuple[str, str]]:
     effect = outcome.effect
-    count = effect.changes.count if effect.changes else 0
+    count, routers = effect.changes.count if effect.changes else 0, len(effect.routers)
+    changes = f"{count} route{'s' * (count != 1)} of {routers} router{'s' * (routers != 1)}"
     rows = [
         ("carriers fell after", _words(outcome.after_s(outcome.carriers_ns))),
         ("detected after", _words(outcome.after_s(outcome.detected_ns))),
         ("first route changed", _words(_seconds(effect.first_after_ns))),
         ("last route changed", _words(_seconds(effect.last_after_ns))),
         *_ends(outcome),
-        ("changes", f"{count} routes of {len(effect.routers)} routers"),
+        ("changes", changes),
         ("black holes", _count(outcome.holes)),
         ("loops", _count(outcome.loops)),
         ("without service", _without_service(outcome)),

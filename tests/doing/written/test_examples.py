@@ -52,6 +52,29 @@ def test_udp_rates(delaylab: Run, tmp_path: Path) -> None:
         assert "responder.app" in trial.way.reply
 
 
+def test_bgp_speakers(delaylab: Run) -> None:
+    """FRR has the routes of GoBGP and ExaBGP, and loses those of a daemon that is killed."""
+    if missing := not_installed({"frr", "gobgpd", "exabgp"}, LOCAL):
+        pytest.skip(f"not installed on this machine: {', '.join(missing)}")
+    up = delaylab("up", str(EXAMPLES / "bgp-speakers.yaml")).stdout
+    assert "the forwarding tables of 1 router have been quiet for 3 s" in up
+
+    def at_frr(what: str) -> bool:
+        return what in delaylab("exec", "frr", "--", "ip", "route", "show", "proto", "bgp").stdout
+
+    assert at_frr("203.0.113.0/24 via 10.0.2.2 dev to-go")
+    assert at_frr("198.51.100.0/24 via 10.0.3.3 dev to-exa")
+    shown = delaylab("exec", "frr", "--", "vtysh", "-c", "show bgp ipv4 unicast").stdout
+    assert re.search(r"198\.51\.100\.0/24 +10\.0\.3\.3 .* 65003 i", shown)
+    argv = ("--kill", "exabgp", "--program", "exabgp", "--until", "quiet:2s", "--json")
+    (kill,) = as_json(delaylab("converge", "bgp-speakers", *argv))
+    assert kill["until"] == {"rule": "quiet", "quiet_s": 2.0}
+    assert (kill["changes"], [*kill["routers"]]) == (1, ["frr"])
+    assert 0 < kill["converged_s"] < 9, "its connection ended: `hold` need not pass"
+    assert at_frr("203.0.113.0/24")
+    assert not at_frr("198.51.100.0/24")
+
+
 @pytest.mark.slow
 def test_routers(delaylab: Run) -> None:
     delaylab("run", str(EXAMPLES / "routers.yaml"), "--out", "out")

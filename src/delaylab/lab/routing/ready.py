@@ -33,13 +33,17 @@ class Converged:
         if self.unforeseen is not None:
             return f"the forwarding tables of the routers were not checked: {self.unforeseen}"
         line = (
-            f"the forwarding tables of {self.routers} routers are right, {self.after_s:.1f} s "
-            "after their daemons were started"
+            f"the forwarding tables of {self._whose} are right, {self.after_s:.1f} s after their "
+            "daemons were started"
         )
         return line + self._cut()
 
+    @property
+    def _whose(self) -> str:
+        return f"{self.routers} router{'s' * (self.routers != 1)}"
+
     def _line_of_quiet(self, quiet_s: float) -> str:
-        whose = f"the forwarding tables of {self.routers} routers"
+        whose = f"the forwarding tables of {self._whose}"
         if self.no_route:
             return f"{whose} have not changed since their daemons were started: there are no routes"
         why = self.unforeseen

@@ -143,7 +143,7 @@ def _env(node: Node) -> None:
         if name == "__IMPORT_ENVS" or not (value is None or isinstance(value, str)):
             node.lose("env", f"`{name[:60]}` of `env`")
         elif not re.fullmatch(VARIABLE, name):
-            why = "a name of a variable has letters, digits and `_`"
+            why = "a name of a variable has letters, digits, `_` and `.`"
             node.lose("env", f"variable {short(name)} of `env`", why)
         else:
             found[name] = value or ""
