@@ -27,7 +27,10 @@ TUTORIALS = sorted((Path(__file__).parents[3] / "docs" / "tutorials").glob("*.md
 BLOCK = re.compile(r'^```(\w*)(?: title="([^"]+)")?\n(.*?)^```$', re.MULTILINE | re.DOTALL)
 OVER_MACHINES = {"machines": 3, "cluster": 4}
 """The tutorials that need machines `m1`, `m2`, …, which ssh reaches: how many."""
-LONG = ("cluster", "convergence", "machines", "replication", "researcher", "service", "spike")
+LONG = (
+    *("cluster", "convergence", "frr", "machines", "replication", "researcher", "service"),
+    "spike",
+)
 """The tutorials that take longest, left to `make test-slow`: other tests run all their commands."""
 DONE = "--- command ended with exit code "
 BUSY = re.compile(
@@ -156,8 +159,8 @@ def test_no_block_escapes_the_test(tutorial: Path) -> None:
     assert [block for block in blocks if not block[1] and block[0] != "console"] == []
 
 
-def test_there_are_ten_and_each_shows_output() -> None:
-    assert len(TUTORIALS) == 10
+def test_there_are_eleven_and_each_shows_output() -> None:
+    assert len(TUTORIALS) == 11
     for tutorial in TUTORIALS:
         sessions = [step for step in steps(tutorial.read_text()) if isinstance(step, list)]
         assert sum(len(parts(command)) for each in sessions for command in each) >= 10, tutorial
