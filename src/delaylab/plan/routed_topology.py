@@ -81,7 +81,7 @@ def _segment(
     transit = link.is_pair and heard
     ports = tuple(
         replace(
-            _port(each, routed[each.node], said[each.node], transit=transit),
+            _port(each, routed[each.node], said[each.node], link, transit=transit),
             cost=1 if first.protocols == ["bgp"] else link.cost_of(each.node),
         )
         for each in here
@@ -95,16 +95,20 @@ def _spoken(link: Link, routing: RoutingSpec, node: str) -> Spoken:
     return True if protocol is None else link.spoken(protocol, node)
 
 
-def _port(attachment: Attachment, routing: RoutingSpec, said: Spoken, *, transit: bool) -> Port:
+def _port(
+    attachment: Attachment, routing: RoutingSpec, said: Spoken, link: Link, *, transit: bool
+) -> Port:
     addresses: dict[int, str] = {
         interface.version: str(interface.ip) for interface in attachment.interfaces()
     }
+    if link.unnumbered:
+        addresses[6] = link_local(attachment.mac)
     # Of two next hops that BGP tells for IPv6 (RFC 2545), BIRD takes the global one.
     by_global = routing.by == "bird" and routing.bgp is not None
     return Port(
         attachment.node,
         attachment.device,
-        _networks(attachment.addresses),
+        () if link.unnumbered else _networks(attachment.addresses),
         addresses,
         link_local(attachment.mac),
         by_global=by_global,

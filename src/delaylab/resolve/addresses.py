@@ -77,6 +77,9 @@ def with_addresses(lab: Lab) -> Lab:
     stacks = {node: _stack(lab, node) for node in lab.nodes}
     links = {}
     for name, link in lab.links.items():
+        if link.unnumbered:
+            links[name] = link
+            continue
         addresses = given.get(name) or _assigned(lab, link, stacks, blocks4, blocks6)
         links[name] = replace(link, addresses=addresses)
     routers: dict[str, str] = {}
@@ -88,7 +91,15 @@ def with_addresses(lab: Lab) -> Lab:
         for owner, node in routers.items()
     }
     of_nodes = {node: loopbacks[stacks[node]] for node in lab.nodes if stacks[node] in routers}
+    for name, link in links.items():
+        if link.unnumbered:
+            links[name] = replace(link, addresses={n: _lent(of_nodes[n]) for n in link.members})
     return replace(lab, links=links, loopbacks=of_nodes)
+
+
+def _lent(loopback: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the addresses of a loopback that the ends of unnumbered links have, too: of IPv4."""
+    return tuple(text for text in loopback if ":" not in text)
 
 
 def _stack(lab: Lab, node: str) -> str:

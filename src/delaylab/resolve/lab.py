@@ -75,7 +75,8 @@ class Link:
     members' ends, with prefix. `mtu` is in bytes; where the file states none, `up` may know better.
     `bandwidth_bps` is for placement alone. `interfaces` are those by which it leaves hosts, as the
     file names them. `devices` are the names of members' interfaces that the file chooses.
-    `conditioned` is True for a link with conditions, which an engine carries.
+    `conditioned` is True for a link with conditions, which an engine carries. The ends of one that
+    is `unnumbered` have the addresses of their routers' loopbacks.
     """
 
     name: str
@@ -92,6 +93,7 @@ class Link:
     speaks: Mapping[Protocol, Spoken | Mapping[str, Spoken]]
     devices: Mapping[str, str] = field(default_factory=dict)
     addresses: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    unnumbered: bool = False
 
     @property
     def cost(self) -> int:

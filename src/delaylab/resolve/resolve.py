@@ -114,6 +114,7 @@ def _link(
         received=received(spec, timeline),
         conditioned=spec.is_conditioned or bool(timeline),
         devices=spec.devices,
+        unnumbered=spec.unnumbered,
         speaks={"ospf": spec.ospf, "isis": spec.isis},
     )
 

@@ -173,6 +173,12 @@ class LinkSpec(ConditionsSpec):
         "one of each IP version: `[10.1.0.1/24, 2001:db8::1/64]`. Left out, they are assigned, by "
         "the names of link and node.",
     )
+    unnumbered: bool = Field(
+        False,
+        description="Give the link no network: each end has the IPv4 address of its router's "
+        "loopback, and of IPv6 a link-local one alone. Of a link with `between` whose two routers "
+        "speak OSPF by FRR.",
+    )
     ospf: Spoken | dict[Name, Spoken] = Field(
         default=True,
         description="`false`: routers do not speak OSPF on this link, and do not announce its "

@@ -11,6 +11,7 @@ from delaylab.spec.routing.expect import SHORTEST
 from delaylab.spec.routing.given import routing_of
 from delaylab.spec.routing.model import BACKBONE, RoutingSpec, seconds
 from delaylab.spec.routing.settings_check import settings_problems
+from delaylab.spec.routing.unnumbered import check_unnumbered
 from delaylab.spec.source import Document, Location, Problems
 
 BY_FRR_ALONE = ("isis",)
@@ -38,6 +39,7 @@ def check_routing(
         fix = "leave `routes` out, or `routing`"
         problems.errors.append(document.refuse(what, (*at, "routes"), fix))
     problems.gather(lambda: _check_expect(lab, routers, document, at))
+    check_unnumbered(lab, routers, document, at, problems)
     if not routers:
         return
     links = {each for name, several in stands_for.items() for each in (name, *several)}
