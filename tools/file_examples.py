@@ -31,6 +31,7 @@ from delaylab.spec.machine import MachineSpec
 from delaylab.spec.places import PlaceSpec
 from delaylab.spec.placing import InterfaceSpec, PlacementSpec
 from delaylab.spec.programs import FileSpec, ProgramSpec, ReadySpec
+from delaylab.spec.routing.advertisements import AdvertisementSpec
 from delaylab.spec.routing.model import BgpSpec, IsisSpec, OspfSpec, RoutingSpec
 from delaylab.spec.routing.ospf_settings import (
     AreaRangeSpec,
@@ -119,6 +120,10 @@ _TEXTS: dict[type[BaseModel], str] = {
           ospf:
             areas: {wan: 11}
             area_settings: {11: {kind: stub, summaries: false, default_cost: 15}}
+        """,
+    AdvertisementSpec: """
+        ip: [4, 6]
+        routing: {ospf: {}, router_advertisements: {lan: {interval: 3s, lifetime: 1min}}}
         """,
     AreaRangeSpec: """
         routing:

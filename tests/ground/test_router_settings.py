@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from ipaddress import ip_interface
+
 import pytest
 
 from delaylab.errors import BadInput
@@ -54,6 +56,31 @@ def test_frr_has_the_settings_of_each_link() -> None:
     assert "ip ospf authentication-key GuessMe" in clear
     several = frr(pair("links: {lan: {network: point-to-multipoint}}", ip="4"))
     assert "ip ospf network point-to-multipoint" in of_interface(several, "lan")
+
+
+def test_frr_advertises_itself_on_the_links_that_the_file_names() -> None:
+    told = "router_advertisements: {lan: {interval: 2s, lifetime: 0s, autoconf: false}}"
+    lines = of_interface(frr(pair(more=told)), "lan")
+    assert "no ipv6 nd suppress-ra" in lines
+    assert "ipv6 nd ra-interval 2" in lines
+    assert "ipv6 nd ra-lifetime 0" in lines
+    _, plan = planned(pair(more=told))
+    (prefix,) = (line for line in lines if line.startswith("ipv6 nd prefix"))
+    address = ip_interface(plan.attachment("r-1", "lan").addresses[1])
+    assert prefix == f"ipv6 nd prefix {address.network} no-autoconfig"
+    assert not any("nd" in line.split() for line in of_interface(frr(pair(more=told)), "a"))
+    with pytest.raises(BadInput, match="`router_advertisements` are of IPv6"):
+        planned(pair(more=told, ip="4"))
+
+
+def test_ranges_of_external_routes_are_those_of_the_area() -> None:
+    area = "area: 3, area_settings: {3: {kind: nssa, external_ranges: [RANGES]}}"
+    of_6 = area.replace("RANGES", "{prefix: 'fd00::/16', announced: false}")
+    assert " area 0.0.0.3 nssa range fd00::/16 not-advertise" in frr(pair(of_6)).splitlines()
+    both = area.replace("RANGES", "{prefix: 10.0.0.0/8}, {prefix: 'fd00::/16'}")
+    bird = config(pair(both, by="bird"))
+    assert "    external { 10.0.0.0/8; };\n" in bird
+    assert "    external { fd00::/16; };\n" in bird
 
 
 def test_bird_has_them_too() -> None:
@@ -125,9 +152,8 @@ def test_default_routes_and_areas_are_told() -> None:
     assert text.count(" area 0.0.0.11 stub no-summary\n") == 2
     assert " area 0.0.0.11 default-cost 15\n area 0.0.0.11 range 10.1.0.0/16\n" in text
     bird = config(pair(area.replace("SETTINGS", stub), by="bird"))
-    assert (
-        "    stub yes;\n    summary no;\n    default cost 15;\n    networks { 10.1.0.0/16; };"
-        in (bird)
+    assert "    stub;\n    summary no;\n    default cost 15;\n    networks { 10.1.0.0/16; };" in (
+        bird
     )
     nssa = "{kind: nssa, ranges: [{prefix: '2001:db8::/32', announced: false}]}"
     text = frr(pair(area.replace("SETTINGS", nssa)))
@@ -180,6 +206,32 @@ def test_bgp_announces_what_it_imports() -> None:
             "",
             "bird",
             "BIRD has no `cost` of a range",
+        ),
+        (
+            "area_settings: {0: {external_ranges: [{prefix: 10.0.0.0/8}]}}",
+            "",
+            "frr",
+            "`external_ranges` are of `kind: nssa`",
+        ),
+        (
+            "area: 3, area_settings: {3: {kind: nssa, external_ranges: [{prefix: 10.0.0.0/8}]}}",
+            "",
+            "frr",
+            "lab.yaml:4: the OSPF version 2 of FRR 8.4 has no external ranges (area 0.0.0.3)",
+        ),
+        ("", "router_advertisements: [x]", "frr", "lab.yaml:4: no link 'x' (links: a, lan)"),
+        ("", "router_advertisements: [lan]", "bird", "router advertisements by BIRD are not"),
+        (
+            "",
+            "router_advertisements: {lan: {interval: 100ms}}",
+            "frr",
+            "`interval` is whole seconds from 1s to 1800s, got 100ms",
+        ),
+        (
+            "",
+            "router_advertisements: {lan: {interval: 5s, lifetime: 3s}}",
+            "frr",
+            "`lifetime` is 0s, or whole seconds from `interval` (5s) to 9000s, got 3s",
         ),
         ("default: {}", "", "bird", "BIRD originates no default route"),
         ("imports: [rip]", "", "frr", "lab.yaml:4: "),

@@ -1,4 +1,4 @@
-"""Unnumbered links: their ends have the addresses of loopbacks; what of them is refused."""
+"""Unnumbered links, whose ends have addresses of loopbacks, and nodes of one IP version alone."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from delaylab.errors import BadInput
 from delaylab.forwarding.expected import expected_tables
 from delaylab.forwarding.topology import NO_FAULTS
 from delaylab.plan.foreseen import why_unforeseen
+from delaylab.plan.model import Route
 from delaylab.plan.routed_topology import topology
 from tests.ground.test_routing import planned
 
@@ -71,3 +72,32 @@ def test_an_unnumbered_link_that_routers_cannot_use_is_one_line(text: str, what:
     assert what in str(refused.value)
     assert str(refused.value).startswith("lab.yaml:")
     assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize("routing", ["", "routing: ospf"])
+def test_a_node_without_an_address_of_an_ip_version_has_no_route_of_it(routing: str) -> None:
+    """The kernel refuses a next hop that the node could not reach."""
+    _, plan = planned(
+        f"""
+lab: partly
+ip: [4, 6]
+{routing}
+nodes: {{r: {{forwards: true, count: 2}}, h: {{}}, k: {{}}}}
+links:
+  - {{between: [r-1, r-2], name: core}}
+  - join: [r-1, h]
+    name: lan
+    addresses: {{r-1: [10.1.0.1/24, "2001:db8:1::1/64"], h: 10.1.0.2/24}}
+  - {{between: [r-2, k], name: far}}
+"""
+    )
+    versions = {
+        node: {
+            ":" in network
+            for route in plan.operations
+            if isinstance(route, Route) and route.agent == plan.nodes[node].stack
+            for network in route.to
+        }
+        for node in ("h", "k")
+    }
+    assert versions == {"h": {False}, "k": {False, True}}

@@ -147,14 +147,16 @@ def _area(own: AreaSpec | None, version: int) -> Iterator[str]:
     if own is None:
         return
     if own.kind != "normal":
-        yield f"    {own.kind} yes;"
+        # Of the two words BIRD takes a switch after `stub` alone.
+        yield f"    {own.kind};"
         yield f"    summary {'yes' if own.summaries else 'no'};"
     if own.default_cost is not None:
         yield f"    default cost {own.default_cost};"
-    ranges = [each for each in own.ranges if ip_interface(each.prefix).version == version]
-    if ranges:
-        said = (f"{each.prefix}{'' if each.announced else ' hidden'};" for each in ranges)
-        yield f"    networks {{ {' '.join(said)} }};"
+    for word, given in (("networks", own.ranges), ("external", own.external_ranges)):
+        ranges = [each for each in given if ip_interface(each.prefix).version == version]
+        if ranges:
+            said = (f"{each.prefix}{'' if each.announced else ' hidden'};" for each in ranges)
+            yield f"    {word} {{ {' '.join(said)} }};"
 
 
 def _of_link(own: OspfLinkSpec, version: int) -> Iterator[str]:

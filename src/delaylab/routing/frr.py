@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from ipaddress import ip_interface
 
 from delaylab.routing import frr_ospf
 from delaylab.routing.adjacencies import ZONE
@@ -19,6 +20,7 @@ from delaylab.routing.router import (
     of_version,
 )
 from delaylab.spec.programs import Exists, FileSpec, ProgramSpec
+from delaylab.spec.routing.advertisements import AdvertisementSpec
 from delaylab.spec.routing.model import BgpSpec, IsisSpec, seconds
 from delaylab.spec.routing.ospf_settings import BfdSpec
 
@@ -165,11 +167,23 @@ def _bfd(bfd: BfdSpec) -> Iterator[str]:
 
 def _of_port(router: Router, port: RouterPort) -> Iterator[str]:
     routing = router.routing
+    if (told := routing.router_advertisements.get(port.link)) is not None:
+        yield from _advertised(told, port)
     ospf = None if "ospf" in port.off else routing.ospf
     if ospf:
         yield from frr_ospf.of_port(router, ospf, port)
     if routing.isis and "isis" not in port.off:
         yield from _isis_of_port(router, routing.isis, port)
+
+
+def _advertised(told: AdvertisementSpec, port: RouterPort) -> Iterator[str]:
+    """Yield the lines by which zebra sends router advertisements with the link's networks."""
+    yield " no ipv6 nd suppress-ra"
+    yield f" ipv6 nd ra-interval {seconds(told.interval)}"
+    yield f" ipv6 nd ra-lifetime {seconds(told.lifetime)}"
+    for address in map(ip_interface, port.addresses):
+        if address.version == 6:
+            yield f" ipv6 nd prefix {address.network}{'' if told.autoconf else ' no-autoconfig'}"
 
 
 def _isis_of_port(router: Router, isis: IsisSpec, port: RouterPort) -> Iterator[str]:

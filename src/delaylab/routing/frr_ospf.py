@@ -113,10 +113,12 @@ def _area(area: str, own: AreaSpec, version: int) -> Iterator[str]:
         yield f" area {area} {own.kind}{'' if own.summaries else ' no-summary'}"
     if own.default_cost is not None and version == 4:
         yield f" area {area} default-cost {own.default_cost}"
-    for each in own.ranges:
-        if ip_network(each.prefix).version == version:
-            cost = "" if each.cost is None else f" cost {each.cost}"
-            yield f" area {area} range {each.prefix}{cost if each.announced else ' not-advertise'}"
+    for word, ranges in (("range", own.ranges), ("nssa range", own.external_ranges)):
+        for each in ranges:
+            if ip_network(each.prefix).version == version:
+                cost = "" if each.cost is None else f" cost {each.cost}"
+                said = cost if each.announced else " not-advertise"
+                yield f" area {area} {word} {each.prefix}{said}"
 
 
 def _metric(given: ImportSpec) -> str:

@@ -36,6 +36,7 @@ _PROTOCOLS = {
     "isis": "isisd",
     "bgp": "bgpd",
     "zebra": "zebra",
+    "nd": "zebra",
     "route": "staticd",
 }
 """The word by which a line names its protocol, and the daemon that speaks it."""

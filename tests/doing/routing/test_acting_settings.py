@@ -136,19 +136,26 @@ def watched(lab: LiveLab, node: str) -> int:
 UNNUMBERED = """
 lab: unnumbered
 ip: [4, 6]
-routing: {ospf: {hello: 1s, dead: 4s, retransmit: 1s, lsa_interval: 100ms}}
+routing:
+  ospf: {hello: 1s, dead: 4s, retransmit: 1s, lsa_interval: 100ms}
+  router_advertisements: {edge: {interval: 1s, lifetime: 60s}}
 nodes: {r: {forwards: true, count: 4}, h: {}}
 links:
   - {between: [r-1, r-2], name: north, unnumbered: true}
   - {between: [r-2, r-3], name: east, unnumbered: true}
   - {between: [r-3, r-4], name: south, unnumbered: true}
   - {between: [r-4, r-1], name: west}
-  - {between: [h, r-1], name: edge}
+  - join: [r-1, h]
+    name: edge
+    addresses: {r-1: [10.1.0.1/24, "2001:db8:1::1/64"], h: 10.1.0.2/24}
 """
 
 
-def test_unnumbered_links_carry_routes_that_are_known_to_be_right() -> None:
-    """Each end has its loopback's address; `up` and `converge` know the tables of both versions."""
+def test_unnumbered_links_and_router_advertisements() -> None:
+    """Each end has its loopback's address; `up` and `converge` know the tables of both versions.
+
+    The host has no IPv6 address of the file: it makes itself one of what the router advertises.
+    """
     with temporary(lab_from(parse(UNNUMBERED, "unnumbered.yaml"))) as lab:
         assert lab.converged is not None
         assert (lab.converged.unforeseen, lab.converged.quiet_s) == (None, None)
@@ -156,8 +163,46 @@ def test_unnumbered_links_carry_routes_that_are_known_to_be_right() -> None:
         assert f"{far} " in said(lab, "r-1", "ip", "route")
         assert f"nexthop via {near} dev north weight 1 onlink" in said(lab, "r-1", "ip", "route")
         assert "This interface is UNNUMBERED" in vtysh(lab, "r-1", "show ip ospf interface north")
+        wait_until(lambda: "2001:db8:1:" in said(lab, "h", "ip", "-6", "address"), WITHIN_S)
+        assert "default via fe80::" in said(lab, "h", "ip", "-6", "route")
         for version in ("-4", "-6"):
             assert "1 received" in said(lab, "h", "ping", version, "-c", "1", "-W", "9", "r-3")
         (down,) = converge(lab, [Break("down", ("east",))], LONG).outcomes
         assert down.effect.changes is not None
         assert down.after_s(down.right_ns) is not None, "all tables are right again"
+
+
+BORDER = """
+lab: border
+routing:
+  expect: none
+  ospf:
+    hello: 1s
+    dead: 4s
+    retransmit: 2s
+    lsa_interval: 100ms
+    areas: {inside: 22}
+    area_settings: {22: {kind: nssa}}
+nodes:
+  far: {forwards: true}
+  border:
+    forwards: true
+    routing:
+      by: bird
+      ospf: {area_settings: {22: {kind: nssa, external_ranges: [{prefix: 10.20.0.0/16}]}}}
+  near:
+    forwards: true
+    routing:
+      static: [{to: 10.20.1.0/24, type: blackhole}, {to: 10.30.1.0/24, type: blackhole}]
+      ospf: {area: 22, imports: [static]}
+links:
+  - {between: [far, border], name: outside}
+  - {between: [border, near], name: inside}
+"""
+
+
+def test_bird_announces_external_routes_of_an_nssa_as_their_range() -> None:
+    with temporary(lab_from(parse(BORDER, "border.yaml"))) as lab:
+        wait_until(lambda: "10.30.1.0/24 via" in said(lab, "far", "ip", "route"), WITHIN_S)
+        wait_until(lambda: "10.20.0.0/16 via" in said(lab, "far", "ip", "route"), WITHIN_S)
+        assert "10.20.1.0/24" not in said(lab, "far", "ip", "route"), "it is within the range"

@@ -42,7 +42,10 @@ nodes:
         links: {lan: {priority: 200}}
         area_settings:
           11: {kind: stub, summaries: false, default_cost: 15}
-          22: {kind: nssa, ranges: [{prefix: 10.19.0.0/16, cost: 42}]}
+          22:
+            kind: nssa
+            ranges: [{prefix: 10.19.0.0/16, cost: 42}]
+            external_ranges: [{prefix: "2001:db8:20::/48"}]
   rb: {forwards: true, routing: {by: bird}}
   r11: {forwards: true, routing: {ospf: {area: 11}}}
   r22:
@@ -88,7 +91,7 @@ def test_settings_of_links_areas_and_imports_act() -> None:
             r"^10.19.0.0/16 ",  # the range
             r"^10.20.1.1 ",  # imported into the NSSA, and translated
             r"^10.21.0.0/16 ",
-            r"^2001:db8:20::1 ",
+            r"^2001:db8:20::/48 ",  # the range of external routes
         ):
             wait_until(partial(at_rb, pattern), WITHIN_S)
         assert not at_rb(r"^10.19.1.0/24 "), "it is within the range"

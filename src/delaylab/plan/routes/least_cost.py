@@ -68,7 +68,7 @@ def _to_gateways(stacks: Stacks, addresses: Addresses, gateways: NextHops) -> di
         own = {net for link in stacks.links[stack] for net in addresses.networks[link]}
         table = tables.setdefault(stack, {})
         for network, version in areas[hop[0]].beyond(own):
-            via = addresses.of([hop], version)
+            via = addresses.of([hop], version, stack)
             if via:
                 table.setdefault(via, []).append(network)
     return tables
@@ -82,7 +82,7 @@ def _tables(stacks: Stacks, addresses: Addresses, *, multipath: bool) -> dict[st
         networks = addresses.networks[link].items()
         for stack, hops in stacks.every_toward(link).items():
             for network, version in networks:
-                via = addresses.of(hops if multipath else hops[:1], version)
+                via = addresses.of(hops if multipath else hops[:1], version, stack)
                 if via and (stack, network) not in routed:
                     routed.add((stack, network))
                     tables.setdefault(stack, {}).setdefault(via, []).append(network)

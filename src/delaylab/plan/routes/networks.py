@@ -32,7 +32,16 @@ class Addresses:
                     if interface.ip in (POOL4 if version == 4 else POOL6):
                         self.assigned.add(network)
 
-    def of(self, hops: Iterable[Gateway], version: int) -> tuple[str, ...]:
-        """Return the addresses of gateways that have one of an IP version."""
-        found = (self.first.get((over, gateway, version)) for gateway, over in hops)
+    def of(
+        self, hops: Iterable[Gateway], version: int, stack: str | None = None
+    ) -> tuple[str, ...]:
+        """Return the addresses of gateways that have one of an IP version.
+
+        Those of a link on which `stack` has no such address are left out: it could not reach them.
+        """
+        found = (
+            self.first.get((over, gateway, version))
+            for gateway, over in hops
+            if stack is None or (over, stack, version) in self.first
+        )
         return tuple(address for address in found if address is not None)

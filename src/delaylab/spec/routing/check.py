@@ -78,7 +78,8 @@ def _problems(
         yield "BIRD has no `spf_hold_most`: its hold does not grow", "leave it out"
     ospf = routing.ospf
     yield from settings_problems(routing, {*lab.ip})
-    for link in (*ospf.areas, *ospf.nbma, *ospf.links) if ospf else ():
+    of_ospf = (*ospf.areas, *ospf.nbma, *ospf.links) if ospf else ()
+    for link in (*of_ospf, *routing.router_advertisements):
         if link not in links:
             yield f"no link {link!r}", f"links: {', '.join(sorted(links)[:8])}"
 

@@ -21,6 +21,7 @@ from pydantic_core import CoreSchema
 from delaylab.errors import Unexpected
 from delaylab.spec.base import Name, Spec, no_items
 from delaylab.spec.programs import MOST_TEXT
+from delaylab.spec.routing.advertisements import Advertisements
 from delaylab.spec.routing.expect import Expect
 from delaylab.spec.routing.ospf_settings import (
     SECOND,
@@ -276,6 +277,11 @@ class RoutingSpec(Spec):
         max_length=10_000,
         description="Static routes that the daemons set (FRR's staticd), and may `imports` from. "
         "Other than a node's `routes:` they go with their next hop. Of one next hop each.",
+    )
+    router_advertisements: Advertisements = Field(
+        default_factory=dict,
+        description="The links on which the router sends IPv6 router advertisements, by name: "
+        "`[lan]`, or each with its times. FRR only.",
     )
     router_id: RouterId | None = Field(
         None,

@@ -165,11 +165,19 @@ class AreaSpec(Spec):
         max_length=100,
         description="Ranges, on routers at the area's border.",
     )
+    external_ranges: list[AreaRangeSpec] = Field(
+        default_factory=no_items,
+        max_length=100,
+        description="Ranges of the external routes of an `nssa`: its border announces those within "
+        "as one to other areas. By FRR 8.4 of IPv6 alone.",
+    )
 
     @model_validator(mode="after")
     def _of_stubs(self) -> Self:
         if self.kind == "normal" and (not self.summaries or self.default_cost is not None):
             raise ValueError("`summaries` and `default_cost` are of `kind: stub` and `kind: nssa`")
+        if self.external_ranges and self.kind != "nssa":
+            raise ValueError("`external_ranges` are of `kind: nssa`")
         return self
 
 

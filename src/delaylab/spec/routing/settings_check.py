@@ -18,6 +18,11 @@ def settings_problems(routing: RoutingSpec, ip: Collection[int]) -> Iterator[tup
         yield from _of_areas(routing, routing.ospf, ip)
         if routing.by == "bird":
             yield from _of_bird(routing.ospf)
+    if routing.router_advertisements and 6 not in ip:
+        what = "`router_advertisements` are of IPv6, and the lab has none"
+        yield what, "say `ip: [4, 6]` of the lab, or leave them out"
+    if routing.router_advertisements and routing.by == "bird":
+        yield "router advertisements by BIRD are not written", "say `by: frr`, or use `added:`"
     for route in routing.static:
         yield from _of_static(route)
     if routing.by == "bird" and routing.bgp:
@@ -52,7 +57,12 @@ def _of_areas(
             yield f"the backbone is no {own.kind} area (RFC 2328, section 3.6)", "leave `kind` out"
         if own.default_cost is not None and routing.by == "frr" and 4 not in ip:
             yield "the OSPF version 3 of FRR 8.4 has no `default_cost`", "leave it out"
-        if routing.by == "bird" and any(each.cost is not None for each in own.ranges):
+        of_4 = [each for each in own.external_ranges if ":" not in each.prefix]
+        if of_4 and routing.by == "frr":
+            what = f"the OSPF version 2 of FRR 8.4 has no external ranges (area {area})"
+            yield what, "say `by: bird`, or take `summary-address` in `added:`"
+        every = (*own.ranges, *own.external_ranges)
+        if routing.by == "bird" and any(each.cost is not None for each in every):
             yield "BIRD has no `cost` of a range", "leave it out, or say `by: frr`"
 
 
