@@ -24,7 +24,8 @@ from delaylab_study.charts.convergence import timeline_of_events
 from delaylab_study.charts.event_times import times_along
 from delaylab_study.dataset import store
 from delaylab_study.dataset.records.tables import TABLES
-from delaylab_study.report import html, show, terminal
+from delaylab_study.report import html, show, terminal, written
+from delaylab_study.report import value as v
 from delaylab_study.report.sections import claims
 from delaylab_study.report.sections.section import Report
 from delaylab_study.study_file.claims import ClaimSpec
@@ -216,6 +217,22 @@ def test_each_event_of_each_trial_is_a_row_for_plots_of_ones_own(hellos: Path) -
     assert {(row["number"], row["until"], row["outage_s"]) for row in rows} == {
         ("1", "right", "0.0")
     }
+
+
+@pytest.mark.parametrize(
+    ("time_s", "ends", "text"),
+    [
+        (0.227, (0.179, 0.274), "227 ms [179, 274]"),
+        (3.72, (2.9, 4.55), "3.72 s [2.90, 4.55]"),
+        (0.072, (0.0, 0.0891), "72.0 ms [0, 89.1]"),
+        (0.75, (0.0, 1.59), "750 ms [0 s, 1.59 s]"),
+        (0.75, (-np.inf, np.inf), "750 ms"),
+    ],
+)
+def test_a_time_and_its_interval_have_their_unit_once(
+    time_s: float, ends: tuple[float, float], text: str
+) -> None:
+    assert written.seconds_between(v.Value("s", time_s, "s", ends)) == text
 
 
 def test_the_interval_of_a_time_does_not_go_below_0() -> None:

@@ -106,12 +106,18 @@ def between(write: Callable[[float], str], unit: str = "") -> How:
 
 
 def seconds_between(value: Value) -> str:
-    """Write a time in s, with its interval where it is known."""
+    """Write a time in s, with its interval where it is known; a unit of all three is said once."""
     if value.value is None:
         return DASH
     low, high = value.interval or UNKNOWN
-    ends = f" [{words.seconds(low)}, {words.seconds(high)}]" if isfinite(high - low) else ""
-    return f"{words.seconds(value.number)}{ends}"
+    if not isfinite(high - low):
+        return words.seconds(value.number)
+    texts = [words.seconds(each) for each in (value.number, low, high)]
+    units = {text.rpartition(" ")[2] for text in texts if not text.startswith("0 ")}
+    if len(units) == 1:
+        least, most = (text.rpartition(" ")[0] for text in texts[1:])
+        return f"{texts[0]} [{least}, {most}]"
+    return f"{texts[0]} [{texts[1]}, {texts[2]}]"
 
 
 def points(share: float) -> str:
