@@ -160,6 +160,19 @@ def test_default_routes_and_areas_are_told() -> None:
     assert " area 0.0.0.11 nssa\n area 0.0.0.11 range 2001:db8::/32 not-advertise\n" in text
 
 
+def test_the_ospf3_of_frr_is_told_of_an_nssas_default_route_at_its_border() -> None:
+    settings = "area_settings: {22: {kind: nssa, summaries: false, default_cost: 15}}"
+    words = " area 0.0.0.22 nssa default-information-originate metric 15 no-summary\n"
+    border = frr(pair(f"areas: {{a: 22}}, {settings}"))
+    assert border.count(words) == 1, "of version 2 the router announces it by itself"
+    assert words in frr(pair(f"areas: {{a: 22}}, {settings}", ip="6"))
+    inside = frr(pair(f"areas: {{a: 22, lan: 22}}, {settings}"))
+    assert inside.count(" area 0.0.0.22 nssa no-summary\n") == 2
+    stub = "areas: {a: 22}, area_settings: {22: {kind: stub, default_cost: 15}}"
+    with pytest.raises(BadInput, match=r"FRR 8\.4 has no `default_cost` of stub areas"):
+        planned(pair(stub, ip="6"))
+
+
 def test_bgp_announces_what_it_imports() -> None:
     text = frr(pair("", "bgp: {as: 65000, imports: [ospf, static]}"))
     assert text.count("  redistribute static\n") == 2

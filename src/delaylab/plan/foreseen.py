@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
+from ipaddress import ip_interface
 
 from delaylab.forwarding.expected import is_torn
 from delaylab.forwarding.topology import Faults, Topology
@@ -49,13 +50,25 @@ def why_unforeseen(lab: Lab) -> str | None:
     return "its routers have configuration files of their own" if own else None
 
 
+def _is_hidden(loopback: str, routing: RoutingSpec) -> bool:
+    """Return True if an address of a loopback has a network that OSPF does not announce.
+
+    FRR's OSPF version 3 announces it.
+    """
+    given = ip_interface(loopback)
+    is_network = given.network.prefixlen < given.max_prefixlen
+    return is_network and (given.version == 4 or routing.by == "bird")
+
+
 def _why_settings(lab: Lab) -> str | None:
     """Return why settings of routers make the right tables unknown, if one does.
 
     Routes come from elsewhere, areas leave some out, or two ends of a link do not agree.
     """
-    for routing in lab.routers.values():
+    for node, routing in lab.routers.items():
         ospf = routing.ospf
+        if ospf and any(_is_hidden(each, routing) for each in lab.loopbacks[node]):
+            return f"of the network on the loopback of {node!r} OSPF announces the address alone"
         given = {
             "static": routing.static,
             "bgp: imports": routing.bgp and routing.bgp.imports,

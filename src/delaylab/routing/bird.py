@@ -7,7 +7,7 @@ from ipaddress import ip_interface
 
 from delaylab.routing.adjacencies import ZONE
 from delaylab.routing.node_programs import NodePrograms
-from delaylab.routing.router import LOOPBACK_COST, Router, RouterPort, of_version
+from delaylab.routing.router import Router, RouterPort, of_version
 from delaylab.spec.programs import FileSpec, Prints, ProgramSpec
 from delaylab.spec.routing.model import BgpSpec, OspfSpec, seconds
 from delaylab.spec.routing.ospf_settings import SECOND, AreaSpec, OspfLinkSpec, Source
@@ -126,7 +126,7 @@ def _ospf(router: Router, ospf: OspfSpec, version: int) -> Iterator[str]:
             # OSPFv3 is not spoken on `lo`, which has no link-local address.
             for address in of_version(router.loopbacks, version):
                 network = f"{address}/{32 if version == 4 else 128}"
-                yield f"    stubnet {network} {{ cost {LOOPBACK_COST}; }};"
+                yield f"    stubnet {network} {{ cost {ospf.loopback_cost}; }};"
         yield "  };"
     yield "}"
 

@@ -12,7 +12,6 @@ from delaylab.routing.frr_parts import parts
 from delaylab.routing.node_programs import NodePrograms
 from delaylab.routing.router import (
     BFD_PROFILE,
-    LOOPBACK_COST,
     ZEBRA,
     Peer,
     Router,
@@ -45,6 +44,8 @@ EVENTS = {
     "bgp": "bgp log-neighbor-changes",
 }
 """The command by which each protocol's daemon tells of its neighbours (`adjacencies.py`)."""
+LEAST_LOOPBACK_COST6 = 1
+"""The least cost of a loopback that ospf6d takes; its own is 10."""
 LAST_LINES = """\
 ! The next line is no command. That a daemon complains of it tells that it has read all others.
 end-of-file
@@ -212,10 +213,12 @@ def _of_loopback(router: Router) -> Iterator[str]:
     ospf = router.routing.ospf
     if ospf and 4 in router.ip:
         yield f" ip ospf area {router.area_of_loopback(ospf)}"
-        yield f" ip ospf cost {LOOPBACK_COST}"
+        if ospf.loopback_cost:
+            # 0 is what FRR has by itself, and its command does not take it.
+            yield f" ip ospf cost {ospf.loopback_cost}"
     if ospf and 6 in router.ip:
         yield f" ipv6 ospf6 area {router.area_of_loopback(ospf)}"
-        yield f" ipv6 ospf6 cost {LOOPBACK_COST}"
+        yield f" ipv6 ospf6 cost {max(ospf.loopback_cost, LEAST_LOOPBACK_COST6)}"
     if router.routing.isis:
         yield from _isis_on(router)
         yield " isis passive"

@@ -100,7 +100,7 @@ def _areas_and_imports(router: Router, ospf: OspfSpec, version: int) -> Iterator
     here = {*(ospf.area_of(port.link) for port in router.ports if "ospf" not in port.off)}
     for area, own in ospf.area_settings.items():
         if area in here:
-            yield from _area(area, own, version)
+            yield from _area(area, own, version, is_border=len(here) > 1)
     for source, given in ospf.imports.items():
         yield f" redistribute {source}{_metric(given)}"
     if ospf.default is not None:
@@ -108,9 +108,13 @@ def _areas_and_imports(router: Router, ospf: OspfSpec, version: int) -> Iterator
         yield f" default-information originate{always}{_metric(ospf.default)}"
 
 
-def _area(area: str, own: AreaSpec, version: int) -> Iterator[str]:
+def _area(area: str, own: AreaSpec, version: int, *, is_border: bool) -> Iterator[str]:
     if own.kind != "normal":
-        yield f" area {area} {own.kind}{'' if own.summaries else ' no-summary'}"
+        default = ""
+        if version == 6 and own.kind == "nssa" and own.default_cost is not None and is_border:
+            # ospfd announces such a route by itself, ospf6d has to be told.
+            default = f" default-information-originate metric {own.default_cost}"
+        yield f" area {area} {own.kind}{default}{'' if own.summaries else ' no-summary'}"
     if own.default_cost is not None and version == 4:
         yield f" area {area} default-cost {own.default_cost}"
     for word, ranges in (("range", own.ranges), ("nssa range", own.external_ranges)):

@@ -19,9 +19,6 @@ MANY = 100
 
 BIRD prints a line for each announcement that it hears of. 852 routers print some two million lines
 until all know all, and each is passed on, and kept, by the agent."""
-LOOPBACK_COST = 1
-"""The cost of a router's loopback in OSPF, the least that FRR takes in version 3: 0 in version 2
-and 10 in version 3 are its defaults."""
 Network = NetworkType
 """The types of OSPF's networks (RFC 2328, section 9)."""
 BFD_PROFILE = "delaylab"

@@ -86,7 +86,7 @@ class NodeSpec(Variants):
     loopback: Texts = Field(
         default_factory=no_items,
         max_length=2,
-        description="The address of a router's loopback, one of each IP version; or assigned ones.",
+        description="A router's loopback: an address of each IP version, alone or with a prefix.",
     )
     routes: list[RouteSpec] = Field(
         default_factory=no_items,

@@ -133,6 +133,13 @@ class OspfSpec(Spec):
         "BIRD only.",
     )
 
+    loopback_cost: int = Field(
+        1,
+        ge=0,
+        le=65_535,
+        description="The cost of the router's loopback. The OSPF version 3 of FRR 8.4 has 1 at "
+        "least.",
+    )
     links: dict[Name, OspfLinkSpec] = Field(
         default_factory=dict,
         description="Settings of single links, by the link's name; in a node's own `routing` those "

@@ -55,8 +55,10 @@ def _of_areas(
             yield f"no link is in area {area}", "say so in `areas`, or leave its settings out"
         if area == BACKBONE and own.kind != "normal":
             yield f"the backbone is no {own.kind} area (RFC 2328, section 3.6)", "leave `kind` out"
-        if own.default_cost is not None and routing.by == "frr" and 4 not in ip:
-            yield "the OSPF version 3 of FRR 8.4 has no `default_cost`", "leave it out"
+        version3_by_frr = routing.by == "frr" and 4 not in ip
+        if version3_by_frr and own.default_cost is not None and own.kind == "stub":
+            what = "the OSPF version 3 of FRR 8.4 has no `default_cost` of stub areas"
+            yield what, "leave it out"
         of_4 = [each for each in own.external_ranges if ":" not in each.prefix]
         if of_4 and routing.by == "frr":
             what = f"the OSPF version 2 of FRR 8.4 has no external ranges (area {area})"
