@@ -140,7 +140,8 @@ def _link_fields(link: MapLink, cost: int | None, options: Options) -> Fields:
         if options.rate:
             fields["rate"] = str(Rate(link.capacity))
     if cost is not None and cost != 1:
-        fields["cost"] = cost
+        # The source may have given each end a cost of its own.
+        fields.setdefault("cost", cost)
     if link.addresses:
         fields["addresses"] = {
             node: given[0] if len(given) == 1 else [*given]

@@ -4,26 +4,29 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
-from pathlib import Path
+from functools import cached_property
 
-from delaylab.errors import BadInput
-from delaylab.io.files import read_bytes
 from delaylab.io.values import Json
 from delaylab.spec import source as yaml_source
-from delaylab.spec.source import Document, Location
+from delaylab.spec.source import Document
 from delaylab.topology.builder import Builder
 from delaylab.topology.edges import Edge
-from delaylab.topology.formats.containerlab.tree import Fields, Tree, fields, text, tree_of
-from delaylab.topology.formats.folder import is_beside
+from delaylab.topology.formats.containerlab.tree import Fields, fields, text, tree_of
 from delaylab.topology.formats.losses import Losses, short
-from delaylab.topology.formats.netlab import addressing, rows
-from delaylab.topology.formats.netlab.rows import Part
+from delaylab.topology.formats.netlab import addressing, ospf, rows
+from delaylab.topology.formats.netlab.defaults import beside
+from delaylab.topology.formats.netlab.link_fields import LinkFields, near
+from delaylab.topology.formats.netlab.policies import NoWords, route_map
+from delaylab.topology.formats.netlab.pools import Pools, pools_of
+from delaylab.topology.formats.netlab.rows import Part, carry, lose
 from delaylab.topology.formats.netlab.shape import (
     Leaves,
     LinkSaid,
     NodeSaid,
+    below,
+    is_on,
     leaves,
     links_of,
     nodes_of,
@@ -31,23 +34,26 @@ from delaylab.topology.formats.netlab.shape import (
 )
 from delaylab.topology.formats.netlab.static import Around, routes_of
 from delaylab.topology.formats.shares import is_yaml
-from delaylab.topology.model import Map, MapLink
+from delaylab.topology.model import Map
 from delaylab.topology.options import Options
-from delaylab.topology.source import MOST_BYTES, Source, lines_that_count
+from delaylab.topology.source import Source, lines_that_count
 
 NAME = "netlab"
 TOP = re.compile(r"^(nodes|links)\s*:", re.M)
 ITS_OWN = re.compile(r"^(module|links|groups|provider|validate|defaults[\w.]*)\s*:", re.M)
 NOT_NETLAB = re.compile(r"^(lab|study|topology)\s*:", re.M)
-PARTS = frozenset({"nodes", "links", "groups", "name", "module", "message", "defaults"})
+PARTS = frozenset({"nodes", "links", "groups", "name", "module", "message", "defaults", "prefix"})
+PLUGINS = frozenset({"ospf.areas", "files"})
+"""Plugins of netlab's own whose fields are carried over, or that have no fields."""
 PROTOCOLS = ("ospf", "isis", "bgp")
-DEFAULTS = "topology-defaults.yml"
-"""The file of defaults that netlab reads beside a topology."""
 EXTRA = ("sources", "extra")
+OF_ALL = frozenset({"device", "provider", "addressing", "interfaces"})
+"""Parts of `defaults` that are read, or say nothing of the network."""
+OBJECTS = (("policy",), ("prefix",))
 HOSTS = frozenset({"linux"})
 DAEMONS: Mapping[str, str] = {"frr": "frr", "bird": "bird"}
 CHOSEN = "nodes without a device run FRR; `by: bird` of their `routing` chooses BIRD"
-ASSIGNED = "addresses that the topology does not write out are delaylab's"
+ASSIGNED = "links without addresses of netlab's have addresses of delaylab's"
 
 
 def fits(source: str) -> bool:
@@ -83,6 +89,10 @@ class _Reading:
     lans: Counter[str] = field(default_factory=Counter)
     """The number of LANs by the name that they would have alone."""
     general: Leaves = field(default_factory=dict)
+    objects: Leaves = field(default_factory=dict)
+    """Policies and prefix lists of all nodes."""
+    given: list[addressing.Addresses] = field(default_factory=list)
+    """The addresses of each link's ends."""
 
     def map(self) -> Map:
         """Return the map of the topology."""
@@ -104,6 +114,23 @@ class _Reading:
         made = self.build.finish()
         return self._with_fields(made, parts)
 
+    @cached_property
+    def pools(self) -> Pools:
+        """The pools of addresses."""
+        said = below(self.general, "addressing")
+        prefixes: Leaves = {}
+        for name, value in self.whole.items():
+            head, *rest = name.split(".")
+            said |= leaves(value, tuple(rest)) if head == "addressing" else {}
+            prefixes |= leaves(value, tuple(rest)) if head == "prefix" else {}
+        return pools_of({key: each for key, each in said.items() if key}, prefixes)
+
+    @cached_property
+    def giving(self) -> addressing.Addressing:
+        """The giving of addresses."""
+        hosts = {name for name, node in self.nodes.items() if self._is_host(node)}
+        return addressing.Addressing(self.pools, self.nodes, hosts)
+
     def _read_the_rest(self) -> None:
         """Read what holds of all nodes; name the parts that have no counterpart."""
         of_defaults = leaves(self.whole.get("defaults"))
@@ -111,25 +138,41 @@ class _Reading:
             if name.startswith("defaults."):
                 of_defaults |= leaves(value, tuple(name.split(".")[1:]))
         extra = words(of_defaults.pop(EXTRA, None))
-        self.general = _beside(self.document.name, extra)
+        self.general = beside(self.document.name, extra)
         self.general |= {key: value for key, value in of_defaults.items() if key}
         if any("/" in each for each in extra):
             self.losses.lose(("defaults",), "`defaults.sources.extra`", rows.WHY["sources"])
         for name, value in self.whole.items():
             head, *rest = name.split(".")
-            if head in (*PROTOCOLS, "router_id"):
+            if head in (*PROTOCOLS, "router_id", "bfd"):
                 self.general |= leaves(value, (head, *rest))
+            elif head == "routing":
+                self._read_objects(leaves(value, (head, *rest)))
+            elif head == "plugin":
+                if others := [each for each in words(value) if each not in PLUGINS]:
+                    what = f"plugin {', '.join(others)}"
+                    self.losses.lose((name,), what, rows.WHY["plugin"])
             elif head not in PARTS and head not in ("addressing", "version", "provider"):
                 self.losses.lose((name,), f"`{head}`", rows.WHY.get(head, ""))
-        known = {key for key in self.general if key in rows.NODE}
         for key in self.general:
-            if key not in known and key[0] not in (
-                "device",
-                "provider",
-                "addressing",
-                "interfaces",
-            ):
+            if not self._is_known(key) and key[0] not in OF_ALL:
                 self.losses.lose(("defaults",), f"`{'.'.join(key[:2])}` of all")
+
+    def _read_objects(self, said: Leaves) -> None:
+        """Keep policies and prefix lists; name the other parts of `routing`."""
+        self.objects |= {key: each for key, each in said.items() if key[1:2] in OBJECTS}
+        for kind in dict.fromkeys(key[1:2] for key in said if key[1:2] not in OBJECTS):
+            self.losses.lose(("routing",), f"`{'.'.join(('routing', *kind))}`")
+
+    @staticmethod
+    def _is_known(key: tuple[str, ...]) -> bool:
+        """Return True for a field of all nodes, or of one, that is read somewhere."""
+        return (
+            key in rows.NODE
+            or key in rows.APART
+            or key[:2] in rows.BELOW
+            or key[:1] in ((), ("bfd",))
+        )
 
     def _device(self, node: NodeSaid) -> str:
         return text(node.said.get(("device",))) or text(self.general.get(("device",)))
@@ -169,42 +212,91 @@ class _Reading:
         for key, value in {**self.general, **node.said}.items():
             row = rows.NODE.get(key)
             if row is not None and (row[0][0] != "routing" or self._speaks(row[0], spoken)):
-                self._put(part, row, value, node.at, ".".join(key), node.name)
-            elif row is None and key in node.said and not self._is_apart(key):
-                self._lose(node.at, key, value, node.name)
+                what = ".".join(key)
+                carry(part, row, value, losses=self.losses, at=node.at, what=what, node=node.name)
+            elif row is None and key in node.said and not self._is_known(key):
+                lose(self.losses, node.at, key, node.name)
+        self._put_loopback(part, node, spoken)
+        self._put_daemons(part, node, spoken, bfd="bfd" in modules)
         return part
+
+    def _put_loopback(self, part: Part, node: NodeSaid, spoken: list[str]) -> None:
+        found = self.giving.loopback(node)
+        if found and self._is_host(node):
+            self.losses.lose(
+                node.at, "`loopback` of a host", "a lab has those of routers", node.name
+            )
+        elif found:
+            texts: list[Json] = [addressing.shown(each) for each in found]
+            part.put(("loopback",), texts if len(texts) > 1 else texts[0])
+        has_own = "router_id" in part.routing or any(":" not in each for each in found)
+        if spoken and not has_own and (given := self.giving.router_id(node)):
+            part.put(("routing", "router_id"), given)
+
+    def _routers(self) -> list[str]:
+        """Return the nodes that forward."""
+        return [name for name, node in self._systems().items() if not self._is_host(node)]
+
+    def _put_routes(self, part: Part, name: str, around: Around) -> None:
+        """Put a node's static routes: those of a router are its daemons'."""
+        node = self.nodes[name]
+        routes = routes_of(node, around, self.losses)
+        if routes and self._is_host(node):
+            part.put(("routes",), routes)
+        elif routes:
+            if self._device(node) == "bird":
+                part.put(("routing", "by"), "bird")
+            part.put(("routing", "static"), routes)
+
+    def _put_areas(self, part: Part, name: str, ip: Collection[int]) -> None:
+        """Put the settings of the areas that a router is in; take out what its daemon has not."""
+        of_ospf, node = part.routing.get("ospf"), self.nodes[name]
+        if not isinstance(of_ospf, Mapping):
+            return
+        here = ospf.areas_here(of_ospf)
+        for said in (self.general, node.said):
+            found, lost = ospf.areas_of(said.get(("ospf", "areas")), here)
+            for area, own in found.items():
+                part.put(("routing", "ospf", "area_settings", area), own)
+            for key in lost:
+                self.losses.lose(node.at, f"`{key}` of `ospf.areas`", rows.WHY["areas"], name)
+        possible, lost = ospf.without_impossible(part.routing, ip)
+        part.put(("routing", "ospf"), possible)
+        for key in lost:
+            self.losses.lose(node.at, f"`ospf.{key}`", rows.WHY["daemon"], name)
+
+    def _put_daemons(self, part: Part, node: NodeSaid, spoken: list[str], *, bfd: bool) -> None:
+        """Put the settings of a router's daemons."""
+        said = {**self.general, **node.said}
+        if "ospf" in spoken:
+            for each in ospf.router_settings(said):
+                if isinstance(each[0], tuple):
+                    part.put(("routing", "ospf", *each[0]), each[1])
+                else:
+                    lose(self.losses, node.at, each, node.name)
+        if spoken and bfd and any(is_on(said.get(key)) for key in ospf.BFD):
+            part.put(("routing", "bfd"), ospf.bfd_times(below(said, "bfd")))
+
+    def _put_policies(self, part: Part, name: str, ip: Collection[int]) -> None:
+        """Put the route maps that a router's OSPF names; name those without words here."""
+        node, added = self.nodes[name], ""
+        for policy in ospf.policies(part.routing):
+            try:
+                added += route_map(policy, {**self.objects, **node.said}, self.pools, ip)
+            except NoWords as error:
+                what = f"`routing.policy.{policy}` ({error})"
+                self.losses.lose(node.at, what, rows.WHY["config"], name)
+                part.put(("routing", "ospf"), ospf.without_policy(part.routing, policy))
+        if added:
+            part.put(("routing", "added"), added)
 
     @staticmethod
     def _speaks(path: tuple[str, ...], spoken: list[str]) -> bool:
         return bool(spoken) and (path[1] not in PROTOCOLS or path[1] in spoken)
 
-    @staticmethod
-    def _is_apart(key: tuple[str, ...]) -> bool:
-        return key in rows.APART or key[:2] == ("routing", "static")
-
-    def _put(
-        self,
-        part: Part,
-        row: tuple[tuple[str, ...], rows.Reader],
-        value: Tree,
-        at: Location,
-        what: str,
-        node: str = "",
-    ) -> None:
-        path, reader = row
-        found = reader(value)
-        if found is None:
-            self.losses.lose(at, f"`{what}: {str(value)[:40]}`", "no lab file can have it", node)
-        else:
-            part.put(path, found)
-
-    def _lose(self, at: Location, key: tuple[str, ...], value: object, node: str = "") -> None:
-        del value
-        self.losses.lose(at, f"`{'.'.join(key[:3])}`", rows.WHY.get(key[0], ""), node)
-
     def _read_links(self) -> None:
         """Add the links to the map, with interfaces eth1, eth2 … of each node, as netlab has."""
-        numbers: Counter[str] = Counter()
+        numbers: Counter[tuple[str, str]] = Counter()
         for link in links_of(self.whole, self.nodes):
             if not isinstance(link, LinkSaid):
                 line = self.losses.line(link)
@@ -215,11 +307,21 @@ class _Reading:
                 continue
             number, line = len(self.links), self.losses.line(link.at)
             self.links.append(link)
+            self.given.append(self._addresses(link))
             devices = {}
             for name, said in link.ends:
-                numbers[name] += 1
-                devices[name] = text(said.get(("ifname",))) or f"eth{numbers[name]}"
+                kind = "lo" if text(link.said.get(("type",))) == "loopback" else "eth"
+                numbers[kind, name] += 1
+                usual = f"{kind}{numbers[kind, name]}"
+                devices[name] = text(said.get(("ifname",))) or usual
             self._add(number, link, devices, line)
+
+    def _addresses(self, link: LinkSaid) -> addressing.Addresses:
+        """Return the addresses of a link's ends; a LAN of several links has those of delaylab."""
+        found = self.giving.of_link(link)
+        if not found and self.giving.is_unnumbered(link):
+            self.losses.lose(link.at, "an unnumbered link", rows.WHY["unnumbered"])
+        return {} if any(name in self.bridges for name, _ in link.ends) else found
 
     def _add(self, number: int, link: LinkSaid, devices: dict[str, str], line: int) -> None:
         names = [name for name, _ in link.ends]
@@ -240,110 +342,38 @@ class _Reading:
     def _with_fields(self, made: Map, parts: Mapping[str, Part]) -> Map:
         """Return the map with the fields of nodes and links, by their names in the lab."""
         names = dict(zip(self._systems(), (node.name for node in made.nodes), strict=True))
-        given = addressing.WrittenAddresses(self.nodes, names)
-        links = []
+        reading = LinkFields(self.nodes, self.general, self.bridges, names, parts, self.losses)
+        links = {}
         for link in made.links:
-            said = self.links[link.numbers[0]]
-            links.append(self._link(link, said, names, parts, given))
-        whole = addressing.versions(self.whole, self.general, links)
+            number = link.numbers[0]
+            said = self.links[number]
+            links[link.name] = reading.of(link, said, self.given[number]), said
+        of_map = [link for link, _ in links.values()]
+        loopbacks = {name: self.giving.loopback(self.nodes[name]) for name in self._routers()}
+        whole = addressing.versions(self.pools, of_map, loopbacks.values())
         nodes = []
         for node, (name, part) in zip(made.nodes, parts.items(), strict=True):
-            around = Around(names, self._near(name, links), _versions_of(whole))
-            routes = routes_of(self.nodes[name], around, self.losses)
-            more: dict[str, Json] = {"routes": routes} if routes else {}
-            nodes.append(replace(node, fields={**part.fields, **more}))
+            around = Around(names, near(name, links), loopbacks, self.pools, _versions_of(whole))
+            self._put_routes(part, name, around)
+            self._put_areas(part, name, around.ip)
+            self._put_policies(part, name, around.ip)
+            nodes.append(replace(node, fields=part.fields))
         self.losses.say(self.build.remarks)
-        if any(not link.addresses for link in links):
+        if any(not link.addresses for link in of_map):
             self.build.remarks.say(ASSIGNED)
         remarks = self.build.remarks
         return replace(
             made,
             nodes=tuple(nodes),
-            links=tuple(links),
+            links=tuple(of_map),
             whole=whole,
             assumptions=remarks.lines(),
             problems=tuple(remarks.problems),
             malformed=remarks.malformed,
         )
 
-    def _near(self, name: str, links: Sequence[MapLink]) -> dict[str, str]:
-        """Return the nodes on the links of a node, each with the name of the first link."""
-        found: dict[str, str] = {}
-        for link in links:
-            ends = [each for each, _ in self.links[link.numbers[0]].ends]
-            for other in ends if name in ends else ():
-                found.setdefault(other, link.name)
-        return found
-
-    def _link(
-        self,
-        link: MapLink,
-        said: LinkSaid,
-        names: Mapping[str, str],
-        parts: Mapping[str, Part],
-        given: addressing.WrittenAddresses,
-    ) -> MapLink:
-        """Return a link with its fields; its areas are fields of its nodes."""
-        part = Part()
-        for key, value in said.said.items():
-            if key in rows.LINK:
-                self._put(part, rows.LINK[key], value, said.at, ".".join(key))
-            elif key not in rows.APART:
-                self._lose(said.at, key, value)
-        for name, of_end in said.ends:
-            if name in self.bridges:
-                continue
-            self._read_end(part, said, name, of_end, names)
-            area = of_end.get(("ospf", "area"), said.said.get(("ospf", "area")))
-            speaks = "ospf" in _routing_of(parts[name])
-            if area is not None and speaks:
-                row = (("routing", "ospf", "areas", link.name), rows.NODE["ospf", "area"][1])
-                self._put(parts[name], row, area, said.at, "ospf.area", name)
-        bridged = any(name in self.bridges for name, _ in said.ends)
-        addresses = {} if bridged else given.addresses(said)
-        return replace(link, fields=part.fields, addresses=addresses)
-
-    def _read_end(
-        self, part: Part, link: LinkSaid, name: str, said: Leaves, names: Mapping[str, str]
-    ) -> None:
-        for key, value in said.items():
-            row = rows.END.get(key)
-            if row is None:
-                if key not in rows.APART:
-                    self._lose(link.at, ("of one end", *key)[1:], value, name)
-                continue
-            general = part.fields.get(row[0][0])
-            if general is not None and not isinstance(general, Mapping):
-                part.put(row[0], {names[each]: general for each, _ in link.ends})
-            self._put(part, ((*row[0], names[name]), row[1]), value, link.at, ".".join(key), name)
-
-
-def _beside(name: str, extra: Sequence[str]) -> Leaves:
-    """Return what the files of defaults beside a topology say."""
-    found: Leaves = {}
-    for each in (DEFAULTS, *(file for file in extra if "/" not in file)):
-        path = Path(name).with_name(each)
-        if is_beside(path):
-            source = _file_beside(path)
-            found |= leaves(tree_of(yaml_source.parse(source, str(path)), source))
-    found.pop((), None)
-    return found
-
-
-def _file_beside(path: Path) -> str:
-    try:
-        return read_bytes(path, MOST_BYTES).decode("utf-8-sig")
-    except UnicodeDecodeError:
-        raise BadInput("cannot be read: it is not UTF-8", str(path)) from None
-
 
 def _versions_of(whole: Mapping[str, Json]) -> list[int]:
     """Return the IP versions of a lab."""
     given = whole.get("ip")
     return [each for each in given if isinstance(each, int)] if isinstance(given, list) else [4]
-
-
-def _routing_of(part: Part) -> Mapping[str, Json]:
-    """Return what the part of a node says of its routing."""
-    found = part.fields.get("routing")
-    return found if isinstance(found, Mapping) else {}

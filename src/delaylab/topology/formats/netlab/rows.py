@@ -5,16 +5,27 @@ A field of the lab file that is new needs one row here.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 from delaylab.io.values import Json
+from delaylab.spec.source import Location
 from delaylab.topology.formats.containerlab.tree import Tree, text
-from delaylab.topology.formats.netlab.shape import Path, is_off, is_on
-
-Put = tuple[tuple[str, ...], Json]
-"""The path of a field in the lab file, and its value."""
+from delaylab.topology.formats.losses import Losses
+from delaylab.topology.formats.netlab import ospf
+from delaylab.topology.formats.netlab.readers import (
+    Reader,
+    address,
+    area_of,
+    as_number,
+    down,
+    kbit,
+    number,
+    passive,
+    spoken,
+)
+from delaylab.topology.formats.netlab.shape import Path
 
 
 @dataclass
@@ -22,6 +33,12 @@ class Part:
     """A part of the lab file in the making: its fields, by nested names."""
 
     fields: dict[str, Json] = field(default_factory=dict)
+
+    @property
+    def routing(self) -> Mapping[str, Json]:
+        """Return what a node's part says of its routing."""
+        found = self.fields.get("routing")
+        return found if isinstance(found, Mapping) else {}
 
     def put(self, path: tuple[str, ...], value: Json) -> None:
         """Set a field, in the middle of the fields that are there."""
@@ -35,96 +52,58 @@ def _with(said: Mapping[str, Json], path: tuple[str, ...], value: Json) -> dict[
     return {**said, path[0]: _with(inner if isinstance(inner, Mapping) else {}, path[1:], value)}
 
 
-Reader = Callable[[Tree], Json]
-"""Returns the value of a lab file, None if no lab file can have it."""
-
-
-def _seconds(tree: Tree) -> Json:
-    found = text(tree)
-    return f"{found}s" if re.fullmatch(r"[1-9][0-9]{0,4}", found) else None
-
-
-def _number(least: int, most: int) -> Reader:
-    def read(tree: Tree) -> Json:
-        found = text(tree)
-        value = int(found) if re.fullmatch(r"[0-9]{1,10}", found) else -1
-        return value if least <= value <= most else None
-
-    return read
-
-
-def _area(tree: Tree) -> Json:
-    found = text(tree)
-    return found if re.fullmatch(r"[0-9]{1,10}|[0-9]+(\.[0-9]+){3}", found) else None
-
-
-def _as_number(tree: Tree) -> Json:
-    """Return an AS number, also of the form 65000.1."""
-    found = text(tree)
-    if re.fullmatch(r"[0-9]{1,5}\.[0-9]{1,5}", found):
-        high, low = map(int, found.split("."))
-        return (high << 16) + low
-    return _number(1, 2**32 - 2)(tree)
-
-
-def _passive(tree: Tree) -> Json:
-    return "passive" if is_on(tree) else True
-
-
-def _spoken(tree: Tree) -> Json:
-    """Return that a protocol is not spoken; None for anything but `False`."""
-    return False if is_off(tree) else None
-
-
-def _kbit(tree: Tree) -> Json:
-    value = _number(1, 10**9)(tree)
-    return None if value is None else f"{value}kbit"
-
-
-def _text(tree: Tree) -> Json:
-    return text(tree) or None
-
-
-NODE: Mapping[Path, tuple[tuple[str, ...], Reader]] = {
-    ("ospf", "area"): (("routing", "ospf", "area"), _area),
-    ("ospf", "timers", "hello"): (("routing", "ospf", "hello"), _seconds),
-    ("ospf", "timers", "dead"): (("routing", "ospf", "dead"), _seconds),
-    ("ospf", "router_id"): (("routing", "router_id"), _text),
-    ("router_id",): (("routing", "router_id"), _text),
-    ("bgp", "as"): (("routing", "bgp", "as"), _as_number),
+Row: TypeAlias = tuple[tuple[str, ...], Reader]
+"""The path of a field in the lab file, and the reader of its value."""
+NODE: Mapping[Path, Row] = {
+    ("ospf", "area"): (("routing", "ospf", "area"), area_of),
+    ("ospf", "router_id"): (("routing", "router_id"), address),
+    ("router_id",): (("routing", "router_id"), address),
+    ("bgp", "router_id"): (("routing", "router_id"), address),
+    ("bgp", "as"): (("routing", "bgp", "as"), as_number),
     ("cpu",): (("cpu_quota",), lambda tree: f"{value}00%" if (value := text(tree)) else None),
 }
 """Fields of a node, or of the topology for all nodes -> those of a node."""
-LINK: Mapping[Path, tuple[tuple[str, ...], Reader]] = {
-    ("mtu",): (("mtu",), _number(1280, 65535)),
-    ("bandwidth",): (("bandwidth",), _kbit),
-    ("ospf", "cost"): (("cost",), _number(1, 65535)),
-    ("ospf", "passive"): (("ospf",), _passive),
-    ("ospf",): (("ospf",), _spoken),
-    ("isis", "passive"): (("isis",), _passive),
-    ("isis", "metric"): (("cost",), _number(1, 65535)),
-    ("isis", "cost"): (("cost",), _number(1, 65535)),
-    ("isis",): (("isis",), _spoken),
+LINK: Mapping[Path, Row] = {
+    ("mtu",): (("mtu",), number(1280, 65535)),
+    ("bandwidth",): (("bandwidth",), kbit),
+    ("shutdown",): (("state",), down),
+    ("ospf", "cost"): (("cost",), number(1, 65535)),
+    ("ospf", "passive"): (("ospf",), passive),
+    ("ospf",): (("ospf",), spoken),
+    ("isis", "passive"): (("isis",), passive),
+    ("isis", "metric"): (("cost",), number(1, 65535)),
+    ("isis", "cost"): (("cost",), number(1, 65535)),
+    ("isis",): (("isis",), spoken),
 }
-"""Fields of a link -> those of a link. `ospf.area` and `ospf.network_type` are read apart."""
-END: Mapping[Path, tuple[tuple[str, ...], Reader]] = {
-    ("ospf", "passive"): (("ospf",), _passive),
-    ("ospf",): (("ospf",), _spoken),
-    ("isis", "passive"): (("isis",), _passive),
-    ("isis",): (("isis",), _spoken),
+"""Fields of a link -> those of a link. Areas and settings of OSPF are read apart."""
+END: Mapping[Path, Row] = {
+    ("ospf", "cost"): (("cost",), number(1, 65535)),
+    ("isis", "metric"): (("cost",), number(1, 65535)),
+    ("isis", "cost"): (("cost",), number(1, 65535)),
+    ("ospf", "passive"): (("ospf",), passive),
+    ("ospf",): (("ospf",), spoken),
+    ("isis", "passive"): (("isis",), passive),
+    ("isis",): (("isis",), spoken),
 }
 """Fields of an end of a link -> those of a link, by node."""
 APART = frozenset(
     {
         *(("device",), ("module",), ("id",), ("role",), ("name",), ("mtu",), ("provider",)),
         *(("type",), ("ifname",), ("prefix",), ("prefix", "ipv4"), ("prefix", "ipv6")),
-        *(("ipv4",), ("ipv6",), ("ospf", "area"), ("ospf", "network_type"), ("loopback",)),
-        *(("routing", "static"), ("pool",), ("bgp", "as"), ("linkindex",)),
-        *(("bridge",), ("loopback", "ipv4"), ("loopback", "ipv6")),
+        *(("ipv4",), ("ipv6",), ("ospf", "area"), ("loopback",), ("routing", "static")),
+        *(("pool",), ("bgp", "as"), ("linkindex",), ("bridge",), ("loopback", "ipv4")),
+        *(("loopback", "ipv6"), ("loopback", "pool"), ("loopback", "ospf", "cost")),
+        *(("prefix", "allocation"), ("unnumbered",), ("shutdown",)),
+        # BGP announces all networks of a router.
+        *(("bgp", "advertise"), ("loopback", "bgp", "advertise")),
+        *ospf.OF_INTERFACES,
+        *ospf.APART,
     }
 )
 """Fields that are not of one row: the reader of nodes and links takes them, or needs none."""
-MODULES = frozenset({"ospf", "bgp", "isis", "routing"})
+BELOW = (("ospf", "import"), ("ospf", "default"), ("routing", "policy"), ("routing", "prefix"))
+"""Fields of a node that are read apart with all that is below them."""
+MODULES = frozenset({"ospf", "bgp", "isis", "routing", "bfd"})
 """Modules that a lab file has words for."""
 WHY: Mapping[str, str] = {
     "validate": "`delaylab converge`, `ping` and `exec` answer such questions",
@@ -133,6 +112,9 @@ WHY: Mapping[str, str] = {
     "vrfs": "a lab has no VRF in its words; `added:` and `start:` of a node have",
     "vlan": "a lab has no VLAN in its words; `start:` of a node has",
     "vlans": "a lab has no VLAN in its words; `start:` of a node has",
+    "areas": "FRR 8.4 and BIRD 2.0 have no ranges of external routes, nor filters of them",
+    "daemon": "the router's daemon does not have it, or not in OSPF version 3",
+    "unnumbered": "the link's addresses are delaylab's",
     "sources": "only `topology-defaults.yml` and extra files beside the topology are read",
     "ospf": "`added:` of `routing` takes lines of FRR or BIRD",
     "bgp": "`added:` of `routing` takes lines of FRR or BIRD",
@@ -140,3 +122,28 @@ WHY: Mapping[str, str] = {
     "config": "`added:` of `routing` takes lines of FRR or BIRD",
 }
 """Reasons why a part is not carried over, where there is more to say than that."""
+NOTHING = "no lab file can have it"
+
+
+def carry(
+    part: Part,
+    row: Row,
+    value: Tree,
+    *,
+    losses: Losses,
+    at: Location,
+    what: str,
+    node: str = "",
+) -> None:
+    """Put a value into a part, by its row; name it if no lab file can have it."""
+    path, reader = row
+    found = reader(value)
+    if found is None:
+        losses.lose(at, f"`{what}: {str(value)[:40]}`", NOTHING, node)
+    else:
+        part.put(path, found)
+
+
+def lose(losses: Losses, at: Location, key: Path, node: str = "") -> None:
+    """Name a field without a counterpart, with the reason if there is one."""
+    losses.lose(at, f"`{'.'.join(key[:3])}`", WHY.get(key[0], ""), node)

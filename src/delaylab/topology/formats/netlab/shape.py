@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import count
 from typing import TypeAlias
 
 from delaylab.spec.source import Location
@@ -29,7 +30,7 @@ class NodeSaid:
     name: str
     at: Location
     said: Leaves
-    number: int
+    number: int = 0
     """The node's identifier, which is the host part of its addresses."""
 
 
@@ -82,9 +83,10 @@ def nodes_of(whole: Fields) -> dict[str, NodeSaid]:
     groups = fields(whole.get("groups"))
     for group in groups.values():
         if is_on(groups.get(CREATED)) or is_on(fields(group).get(CREATED)):
-            own = {**dict.fromkeys(words(fields(group).get("members"))), **own}
+            own = {**dict.fromkeys([*own, *words(fields(group).get("members"))]), **own}
     found: dict[str, NodeSaid] = {}
-    for index, (name, tree) in enumerate(own.items(), start=1):
+    values = 0
+    for name, tree in own.items():
         said: Leaves = {}
         for group in groups.values():
             of_group = {k: v for k, v in leaves(group).items() if k != ()}
@@ -94,12 +96,23 @@ def nodes_of(whole: Fields) -> dict[str, NodeSaid]:
                 said |= {**rest, **data}
         if fields(tree):
             said |= leaves(tree)
-        number = text(said.get(("id",)))
-        identifier = int(number) if re.fullmatch(r"[0-9]{1,3}", number) else index
-        found[name] = NodeSaid(name, ("nodes", name), said, identifier)
-        if sum(len(each.said) for each in found.values()) > MOST_VALUES:
+        found[name] = NodeSaid(name, ("nodes", name), said)
+        values += len(said)
+        if values > MOST_VALUES:
             raise ValueError(f"nodes have more than {MOST_VALUES} values, groups written out")
+    _number(found.values())
     return found
+
+
+def _number(nodes: Collection[NodeSaid]) -> None:
+    """Give each node its number: that of the file, else the least that is free."""
+    for node in nodes:
+        given = text(node.said.get(("id",)))
+        node.number = int(given) if re.fullmatch(r"[0-9]{1,3}", given) else 0
+    taken = {node.number for node in nodes}
+    free = (number for number in count(1) if number not in taken)
+    for node in nodes:
+        node.number = node.number or next(free)
 
 
 def links_of(whole: Fields, known: Mapping[str, NodeSaid]) -> Iterator[LinkSaid | Location]:
