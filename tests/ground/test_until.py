@@ -155,6 +155,8 @@ def test_quiet_counts_from_when_routers_had_to_notice() -> None:
     assert noticed_ns(quick, ["silence"]) == 4 * SECOND_NS, "`dead`"
     lan = RING.replace("{between: [r-1, r-2], name: a}", "{join: [r-1, r-2], name: a}")
     assert found_ns(lab(lan)) == 6 * SECOND_NS, "they wait for one that speaks for the network"
+    stub = RING.replace("{between: [h, r-1]", "{join: [h, r-1]")
+    assert found_ns(lab(stub)) == 3 * SECOND_NS, "no other router is there"
 
 
 def test_the_line_of_up_says_by_which_rule() -> None:

@@ -8,7 +8,7 @@ from ipaddress import ip_interface
 from delaylab.forwarding.expected import is_torn
 from delaylab.forwarding.topology import Faults, Topology
 from delaylab.forwarding.until import SECOND_NS, Until
-from delaylab.resolve.lab import Lab
+from delaylab.resolve.lab import Lab, Link
 from delaylab.routing.harmless import changes_routes
 from delaylab.routing.writers import has_own_configuration
 from delaylab.spec.routing.expect import NOTHING, SHORTEST, quiet_of
@@ -191,9 +191,9 @@ def found_ns(lab: Lab) -> int:
     for node, routing in lab.routers.items():
         if routing.ospf:
             many = any(
-                not link.is_pair and link.spoken("ospf", node) is True
+                not link.is_pair and node in found and len(found) > 1
                 for link in lab.links.values()
-                if node in link.members
+                if (found := _speakers(lab, link))
             )
             hello_ns = routing.ospf.dead.ns if many else routing.ospf.hello.ns
             times.append(hello_ns + routing.ospf.retransmit.ns)
@@ -202,6 +202,15 @@ def found_ns(lab: Lab) -> int:
         if routing.bgp:
             times.append(BGP_CONNECTS_NS)
     return max(times)
+
+
+def _speakers(lab: Lab, link: Link) -> list[str]:
+    """Return the routers that say hello by OSPF on a link."""
+    return [
+        node
+        for node in link.members
+        if node in lab.routers and lab.routers[node].ospf and link.spoken("ospf", node) is True
+    ]
 
 
 def slowest_ns(lab: Lab) -> int:
