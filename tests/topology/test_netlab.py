@@ -226,7 +226,7 @@ def test_parts_without_a_counterpart_are_named(more: str, says: str) -> None:
             "`ospf.process` is not carried over: `added:`",
         ),
         (
-            "{a: {ipv4: true}, b: }",
+            "{a: {ipv4: true}, b: , c: }",
             "[a, b, c]",
             "an unnumbered link is not carried over: the link's addresses are delaylab's",
         ),

@@ -171,7 +171,13 @@ def test_settings_of_areas_are_those_of_the_routers_in_them() -> None:
         "ranges": [{"prefix": "10.4.0.0/16", "announced": False}],
     }
     assert routing(found, "b")["ospf"]["area_settings"] == {"2": own}
-    assert "`external_filter` of `ospf.areas` is not carried over: FRR 8.4" in lost(found)[0]
+    said = "`ospf.areas: external_range, external_filter` is not carried over: the router's daemon"
+    assert said in lost(found)[0]
+    only6 = "addressing: {loopback: {ipv4: false}, p2p: {ipv4: false, ipv6: 2001:db8:1::/48}}"
+    text = f"{AREAS.replace('10.5.0.0/16', '2001:db8:5::/48')}\n{only6}"
+    found = made("[{a: , b: , ospf.area: 2}]", "{a: {ospf.area: 2}, b: {ospf.area: 2}}", text)
+    area = routing(found, "b")["ospf"]["area_settings"]["2"]
+    assert area["external_ranges"] == [{"prefix": "2001:db8:5::/48", "announced": False}]
 
 
 @pytest.mark.parametrize(
@@ -212,3 +218,35 @@ def test_bfd_is_that_of_the_router_if_a_protocol_asks_for_it() -> None:
     assert routing(found, "a")["bfd"] == {"interval": "100ms", "multiplier": 5}
     assert routing(found, "a")["ospf"]["links"] == {"a-b": {"bfd": False}}
     assert "bfd" not in routing(made("[a-b]", more="module: [ospf, bfd]"), "a")
+
+
+@pytest.mark.parametrize(
+    ("link", "told"),
+    [
+        ("{a: , h: }", {"a-h": {}}),
+        ("{a: , h: , ra.slaac: false}", {"a-h": {"autoconf": False}}),
+        ("{a: {ra.slaac: false}, h: }", {"a-h": {"autoconf": False}}),
+        ("{a: , h: , ra.disable: true}", None),
+        ("{a: , b: }", None),
+        ("{a: , b: , ra.slaac: true}", {"a-b": {}}),
+        ("{a: , h: , prefix.ipv4: 10.7.0.0/24}", None),
+    ],
+)
+def test_routers_advertise_themselves_where_hosts_are_or_the_link_says_so(
+    link: str, told: dict[str, Any] | None
+) -> None:
+    more = "module: [ospf]\naddressing: {lan.ipv6: 2001:db8::/48, p2p.ipv6: 2001:db8:1::/48}"
+    found = made(f"[{link}]", "{a: , b: , h: {device: linux}}", more)
+    assert routing(found, "a").get("router_advertisements") == told
+
+
+def test_a_link_of_two_routers_with_ospf_may_be_unnumbered() -> None:
+    found = made("[{a: , b: , prefix.ipv4: true}]")
+    assert found.links == [
+        {"between": ["a:eth1", "b:eth1"], "name": "a-b", "unnumbered": True, "cost": 10}
+    ]
+    assert lost(found) == []
+    for link in ("{a: , h: , unnumbered: true}", "{a: , b: , c: , unnumbered: true}"):
+        other = made(f"[{link}]", "{a: , b: , c: , h: {device: linux}}")
+        assert "unnumbered" not in other.links[0]
+        assert "an unnumbered link is not carried over" in lost(other)[0]

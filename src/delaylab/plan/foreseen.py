@@ -50,6 +50,24 @@ def why_unforeseen(lab: Lab) -> str | None:
     return "its routers have configuration files of their own" if own else None
 
 
+def _why_router(lab: Lab, node: str, routing: RoutingSpec) -> str | None:
+    """Return why settings of one router make the right tables unknown, if one does."""
+    ospf = routing.ospf
+    if not routing.protocols and not routing.static and len(lab.routers) > 1:
+        return f"{node!r} speaks no protocol"
+    if ospf and any(_is_hidden(each, routing) for each in lab.loopbacks[node]):
+        return f"of the network on the loopback of {node!r} OSPF announces the address alone"
+    given = {
+        "static": routing.static,
+        "bgp: imports": routing.bgp and routing.bgp.imports,
+        "ospf: imports": ospf and ospf.imports,
+        "ospf: default": ospf and ospf.default,
+        "ospf: area_settings": ospf and ospf.area_settings,
+    }
+    name = next((name for name, value in given.items() if value), None)
+    return name and f"`{name}` brings routes from elsewhere, or leaves some out"
+
+
 def _is_hidden(loopback: str, routing: RoutingSpec) -> bool:
     """Return True if an address of a loopback has a network that OSPF does not announce.
 
@@ -66,18 +84,8 @@ def _why_settings(lab: Lab) -> str | None:
     Routes come from elsewhere, areas leave some out, or two ends of a link do not agree.
     """
     for node, routing in lab.routers.items():
-        ospf = routing.ospf
-        if ospf and any(_is_hidden(each, routing) for each in lab.loopbacks[node]):
-            return f"of the network on the loopback of {node!r} OSPF announces the address alone"
-        given = {
-            "static": routing.static,
-            "bgp: imports": routing.bgp and routing.bgp.imports,
-            "ospf: imports": ospf and ospf.imports,
-            "ospf: default": ospf and ospf.default,
-            "ospf: area_settings": ospf and ospf.area_settings,
-        }
-        if (name := next((name for name, value in given.items() if value), None)) is not None:
-            return f"`{name}` brings routes from elsewhere, or leaves some out"
+        if (why := _why_router(lab, node, routing)) is not None:
+            return why
     for link in lab.links.values():
         ends = [
             (spec.link(link.name), spec.times(link.name))

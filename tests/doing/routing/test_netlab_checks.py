@@ -43,6 +43,7 @@ INITIAL = (
     "02-loopback",
     "05-host",
     "06-bridge",
+    "07-router",
 )
 HOLD = [
     *(f"ospf/ospfv2/{name}.yml" for name in OSPF2),
@@ -50,16 +51,14 @@ HOLD = [
     *(f"initial/{name}.yml" for name in INITIAL),
     "routing/20-static.yml",
     "routing/23-static-indirect.yml",
+    "routing/25-static-discard.yml",
 ]
 """The topologies of which every check holds. One of netlab's level `warning` may not."""
 FALL = {
     "ospf/ospfv3/03-cost.yml": ["c_x1", "c_x2"],
     "ospf/ospfv3/06-lb-prefix.yml": ["lb_ia"],
-    "initial/07-router.yml": ["ra"],
-    "routing/25-static-discard.yml": ["ra"],
 }
-"""The topologies with checks that do not hold: by the OSPF version 3 of FRR 8.4, and for want of
-router advertisements. docs/netlab.md has the reasons."""
+"""The topologies with checks that do not hold, by the OSPF version 3 of FRR 8.4."""
 
 
 @pytest.fixture(scope="module")

@@ -65,7 +65,7 @@ def _problems(
             f"{name!r} of kind {spec.kind} has no network stack of its own for routing daemons",
             "take kind netns, or say `routing: none` of it",
         )
-    if not routing.protocols and not routing.static:
+    if not (routing.protocols or routing.static or routing.router_advertisements):
         yield "`routing` names no protocol", "say `ospf: {}`, `isis: {}` or `bgp: {}`"
     for protocol in BY_FRR_ALONE:
         if routing.by == "bird" and protocol in routing.protocols:

@@ -34,7 +34,7 @@ from delaylab.topology.formats.netlab.shape import (
 )
 from delaylab.topology.formats.netlab.static import Around, routes_of
 from delaylab.topology.formats.shares import is_yaml
-from delaylab.topology.model import Map
+from delaylab.topology.model import Map, MapLink
 from delaylab.topology.options import Options
 from delaylab.topology.source import Source, lines_that_count
 
@@ -233,6 +233,19 @@ class _Reading:
         if spoken and not has_own and (given := self.giving.router_id(node)):
             part.put(("routing", "router_id"), given)
 
+    def _lent(self, link: MapLink, said: LinkSaid, parts: Mapping[str, Part]) -> MapLink:
+        """Return a link, unnumbered if the topology says so and its routers can have it so."""
+        if link.addresses or not self.giving.is_unnumbered(said):
+            return link
+        ends = [parts[name] for name, _ in said.ends if name in parts]
+        of_ospf = [each for each in ends if {*each.routing} & {*PROTOCOLS} == {"ospf"}]
+        has_ipv4 = any("." in str(each.fields.get("loopback")) for each in ends)
+        by_bird = any(each.routing.get("by") == "bird" for each in ends)
+        if not link.members and len(of_ospf) == 2 and has_ipv4 and not by_bird:
+            return replace(link, fields={**link.fields, "unnumbered": True})
+        self.losses.lose(said.at, "an unnumbered link", rows.WHY["unnumbered"])
+        return link
+
     def _routers(self) -> list[str]:
         """Return the nodes that forward."""
         return [name for name, node in self._systems().items() if not self._is_host(node)]
@@ -259,7 +272,7 @@ class _Reading:
             for area, own in found.items():
                 part.put(("routing", "ospf", "area_settings", area), own)
             for key in lost:
-                self.losses.lose(node.at, f"`{key}` of `ospf.areas`", rows.WHY["areas"], name)
+                self.losses.lose(node.at, f"`{key}` of `ospf.areas`", rows.NOTHING, name)
         possible, lost = ospf.without_impossible(part.routing, ip)
         part.put(("routing", "ospf"), possible)
         for key in lost:
@@ -319,8 +332,6 @@ class _Reading:
     def _addresses(self, link: LinkSaid) -> addressing.Addresses:
         """Return the addresses of a link's ends; a LAN of several links has those of delaylab."""
         found = self.giving.of_link(link)
-        if not found and self.giving.is_unnumbered(link):
-            self.losses.lose(link.at, "an unnumbered link", rows.WHY["unnumbered"])
         return {} if any(name in self.bridges for name, _ in link.ends) else found
 
     def _add(self, number: int, link: LinkSaid, devices: dict[str, str], line: int) -> None:
@@ -342,13 +353,21 @@ class _Reading:
     def _with_fields(self, made: Map, parts: Mapping[str, Part]) -> Map:
         """Return the map with the fields of nodes and links, by their names in the lab."""
         names = dict(zip(self._systems(), (node.name for node in made.nodes), strict=True))
-        reading = LinkFields(self.nodes, self.general, self.bridges, names, parts, self.losses)
+        reading = LinkFields(
+            nodes=self.nodes,
+            general=self.general,
+            bridges=self.bridges,
+            hosts=self.giving.hosts,
+            names=names,
+            parts=parts,
+            losses=self.losses,
+        )
         links = {}
         for link in made.links:
             number = link.numbers[0]
             said = self.links[number]
             links[link.name] = reading.of(link, said, self.given[number]), said
-        of_map = [link for link, _ in links.values()]
+        of_map = [self._lent(link, said, parts) for link, said in links.values()]
         loopbacks = {name: self.giving.loopback(self.nodes[name]) for name in self._routers()}
         whole = addressing.versions(self.pools, of_map, loopbacks.values())
         nodes = []
@@ -359,7 +378,7 @@ class _Reading:
             self._put_policies(part, name, around.ip)
             nodes.append(replace(node, fields=part.fields))
         self.losses.say(self.build.remarks)
-        if any(not link.addresses for link in of_map):
+        if any(not link.addresses and not link.fields.get("unnumbered") for link in of_map):
             self.build.remarks.say(ASSIGNED)
         remarks = self.build.remarks
         return replace(

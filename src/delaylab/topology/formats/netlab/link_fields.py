@@ -11,7 +11,7 @@ from delaylab.topology.formats.containerlab.tree import Tree, text
 from delaylab.topology.formats.losses import Losses
 from delaylab.topology.formats.netlab import addressing, ospf, rows
 from delaylab.topology.formats.netlab.rows import Part, Row, carry, lose
-from delaylab.topology.formats.netlab.shape import Leaves, LinkSaid, NodeSaid
+from delaylab.topology.formats.netlab.shape import Leaves, LinkSaid, NodeSaid, below, is_off, is_on
 from delaylab.topology.model import MapLink
 
 IGP = ("ospf", "isis")
@@ -32,6 +32,7 @@ class LinkFields:
     nodes: Mapping[str, NodeSaid]
     general: Leaves
     bridges: Collection[str]
+    hosts: Collection[str]
     names: Mapping[str, str]
     parts: Mapping[str, Part]
     losses: Losses
@@ -52,6 +53,7 @@ class LinkFields:
                 self._put_ospf(link.name, said, name, of_end, form)
         self._put_roles(part, said)
         self._put_mtu(part, said)
+        self._put_advertisements(link.name, said, given)
         of_names = {self.names[name]: texts for name, texts in given.items()} if given else {}
         cost = self._cost(part, said, ends)
         return replace(link, fields=part.fields, addresses=of_names, cost=cost)
@@ -139,6 +141,22 @@ class LinkFields:
             self.losses.lose(link.at, "`mtu` of one end", "a link has one MTU")
         elif found - {""} and "mtu" not in part.fields:
             self._carry(part, rows.LINK[key], found.pop(), link, "mtu")
+
+    def _put_advertisements(self, link: str, said: LinkSaid, given: addressing.Addresses) -> None:
+        """Put the router advertisements of a link: netlab has them wherever hosts are."""
+        has_hosts = any(name in self.hosts for name, _ in said.ends)
+        for name, of_end in said.ends:
+            own = {**below(said.said, "ra"), **below(of_end, "ra")}
+            is_router = name in self.parts and name not in self.hosts
+            has_ipv6 = any(":" in each for each in given.get(name, ()))
+            if not is_router or not has_ipv6 or not (own or has_hosts):
+                continue
+            if self.parts[name].routing.get("by") == "bird":
+                self.losses.lose(said.at, "`ra`", rows.WHY["daemon"], name)
+            elif not is_on(own.get(("disable",))):
+                settings: Json = {"autoconf": False} if is_off(own.get(("slaac",))) else {}
+                path = ("routing", "router_advertisements", link)
+                self.parts[name].put(path, settings)
 
 
 def near(name: str, links: Mapping[str, tuple[MapLink, LinkSaid]]) -> dict[str, MapLink]:

@@ -207,6 +207,11 @@ def without_impossible(
         no_cost = 4 not in ip and not by_bird and settings.get("kind") == "stub"
         if no_cost and settings.pop("default_cost", None) is not None:
             lost.append("areas: default.cost")
+        given_ranges = settings.get("external_ranges")
+        external = given_ranges if isinstance(given_ranges, list) and not by_bird else []
+        if any(_is_of_4(each) for each in external):
+            del settings["external_ranges"]
+            lost.append("areas: external_range, external_filter")
         areas[area] = settings
     if by_bird and said.pop("default", None) is not None:
         lost.append("default")
@@ -217,6 +222,11 @@ def without_impossible(
     return said, list(dict.fromkeys(lost))
 
 
+def _is_of_4(said: Json) -> bool:
+    """Return True for a range of IPv4."""
+    return isinstance(said, Mapping) and ":" not in str(said.get("prefix"))
+
+
 def same_area(area: str) -> str:
     """Return an area in one form; it may be written as a number or as an address."""
     return str(IPv4Address(int(area) if area.isdecimal() else area))
@@ -225,6 +235,7 @@ def same_area(area: str) -> str:
 def _area(said: Mapping[str, Tree]) -> tuple[dict[str, Json], list[str]]:
     found: dict[str, Json] = {}
     ranges: list[Json] = []
+    external: list[Json] = []
     lost = []
     is_special = text(said.get("kind")) in SPECIAL_AREAS
     for key, tree in said.items():
@@ -237,9 +248,12 @@ def _area(said: Mapping[str, Tree]) -> tuple[dict[str, Json], list[str]]:
             found |= {"default_cost": cost} if cost is not None else {}
         elif key in ("range", "filter"):
             ranges += _ranges(tree, announced=key == "range")
+        elif key in ("external_range", "external_filter") and said.get("kind") == "nssa":
+            external += _ranges(tree, announced=key == "external_range")
         elif key != "area":
             lost.append(key)
-    return {**found, **({"ranges": ranges} if ranges else {})}, lost
+    found |= {"ranges": ranges} if ranges else {}
+    return {**found, **({"external_ranges": external} if external else {})}, lost
 
 
 def _ranges(tree: Tree, *, announced: bool) -> Iterator[dict[str, Json]]:

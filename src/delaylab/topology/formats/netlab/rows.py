@@ -94,6 +94,7 @@ APART = frozenset(
         *(("pool",), ("bgp", "as"), ("linkindex",), ("bridge",), ("loopback", "ipv4")),
         *(("loopback", "ipv6"), ("loopback", "pool"), ("loopback", "ospf", "cost")),
         *(("prefix", "allocation"), ("unnumbered",), ("shutdown",)),
+        *(("ra", "disable"), ("ra", "slaac")),
         # BGP announces all networks of a router.
         *(("bgp", "advertise"), ("loopback", "bgp", "advertise")),
         *ospf.OF_INTERFACES,
@@ -112,7 +113,6 @@ WHY: Mapping[str, str] = {
     "vrfs": "a lab has no VRF in its words; `added:` and `start:` of a node have",
     "vlan": "a lab has no VLAN in its words; `start:` of a node has",
     "vlans": "a lab has no VLAN in its words; `start:` of a node has",
-    "areas": "FRR 8.4 and BIRD 2.0 have no ranges of external routes, nor filters of them",
     "daemon": "the router's daemon does not have it, or not in OSPF version 3",
     "unnumbered": "the link's addresses are delaylab's",
     "sources": "only `topology-defaults.yml` and extra files beside the topology are read",
