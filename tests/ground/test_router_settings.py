@@ -139,7 +139,7 @@ def test_routes_from_elsewhere_are_imported() -> None:
     bird = config(of_one.replace("routing: {static", "routing: {by: bird, static"), "q")
     assert f"  route 10.9.0.0/16 via {via};\n  route 10.8.0.1/32 unreachable;" in bird
     assert "if source = RTS_STATIC then { ospf_metric1 = 7; accept; }" in bird
-    assert why_unforeseen(lab) == "`static` brings routes from elsewhere, or leaves some out"
+    assert why_unforeseen(lab) == "`ospf: imports` brings routes from elsewhere, or leaves some out"
 
 
 def test_default_routes_and_areas_are_told() -> None:
@@ -275,7 +275,7 @@ def test_what_no_router_can_have_is_refused_in_a_line(
         ("default: {always: true}", "", False),
         ("imports: [connected]", "", False),
         ("area_settings: {0: {ranges: [{prefix: 10.0.0.0/8}]}}", "", False),
-        ("", "static: [{to: 10.0.0.0/8, type: blackhole}]", False),
+        ("", "static: [{to: 10.0.0.0/8, type: blackhole}]", True),
     ],
 )
 def test_the_right_tables_are_known_with_settings_that_bring_no_routes(

@@ -1,7 +1,9 @@
 """The forwarding tables that a network's routers should have: over the paths of the least cost.
 
 All paths of the same cost are taken (RFC 2328, section 16.8). In a network of several areas paths
-within an area come before others (section 16), and those between areas cross the backbone.
+within an area come before others (section 16), and those between areas cross the backbone. A static
+route comes before one of a protocol, and behind the router's own networks: of routes to one prefix
+the one of the least administrative distance is taken.
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from ipaddress import ip_network
 
+from delaylab.forwarding.static import with_static
 from delaylab.forwarding.tables import Hops, NextHop, Table
 from delaylab.forwarding.topology import NO_FAULTS, Faults, Port, RouterLink, Topology
 
@@ -31,6 +34,9 @@ def expected_tables(topology: Topology, faults: Faults = NO_FAULTS) -> dict[str,
     for version in versions:
         for node, found in _Network(topology, faults, version).tables(alive):
             tables[node].update(found)
+    for node, routes in topology.static.items():
+        if node in tables:
+            tables[node] = with_static(tables[node], routes)
     return tables
 
 

@@ -10,16 +10,19 @@ class JudgedPrefixes:
     """The prefixes that are compared with the right ones: the networks of a lab, and parts of them.
 
     A node may have other addresses, and routes to them. Nobody knows whether these are right, so
-    they are neither. The same goes for `ignored` prefixes, which no routing protocol sets.
+    they are neither. The same goes for `ignored` prefixes, which no routing protocol sets. `static`
+    prefixes, to which daemons have static routes, are compared, but not their parts.
     """
 
-    def __init__(self, networks: Iterable[str], ignored: Iterable[str] = ()) -> None:
+    def __init__(
+        self, networks: Iterable[str], ignored: Iterable[str] = (), static: Iterable[str] = ()
+    ) -> None:
         found = [ip_network(each) for each in set(networks)]
         self._networks = frozenset(
             (each.version, each.prefixlen, int(each.network_address)) for each in found
         )
         self._lengths = sorted({(each.version, each.prefixlen) for each in found})
-        self._known = dict.fromkeys(ignored, False)
+        self._known = dict.fromkeys(static, True) | dict.fromkeys(ignored, False)
 
     def __call__(self, prefix: str) -> bool:
         """Return True if a route to a prefix is right or wrong."""

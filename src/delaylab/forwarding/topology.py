@@ -47,16 +47,29 @@ class RouterLink:
 
 
 @dataclass(frozen=True)
+class StaticRoute:
+    """A static route of a router's daemon: to a prefix over the address `via`.
+
+    Without `via` it discards packets.
+    """
+
+    to: str
+    via: str | None
+
+
+@dataclass(frozen=True)
 class Topology:
     """The routers of a lab with their loopbacks (prefixes), and the links between them.
 
     `backbone` is the area over which routes go from one area to another, if there are several.
+    `static` are the routes that a router's own daemon sets.
     """
 
     loopbacks: dict[str, tuple[str, ...]]
     segments: tuple[RouterLink, ...]
     backbone: str = ""
     areas_of_loopbacks: dict[str, str] = field(default_factory=dict)
+    static: Mapping[str, tuple[StaticRoute, ...]] = field(default_factory=dict)
 
     @property
     def networks(self) -> Iterator[str]:

@@ -81,7 +81,7 @@ def routers(
                 if other != name and number is not None and number == numbers[name]
             ),
             prints_events=len(routed) < router.MANY,
-            static=tuple(_static(lab, attachments, name)),
+            static=tuple(static_routes(lab, attachments, name)),
         )
     _check_ids(found)
     return found
@@ -121,7 +121,7 @@ def _port(
     )
 
 
-def _static(
+def static_routes(
     lab: Lab, attachments: Mapping[str, Sequence[Attachment]], name: str
 ) -> Iterator[DaemonRoute]:
     """Yield the static routes of a router's daemons, with nodes' names resolved."""

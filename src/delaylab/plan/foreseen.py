@@ -58,7 +58,8 @@ def _why_router(lab: Lab, node: str, routing: RoutingSpec) -> str | None:
     if ospf and any(_is_hidden(each, routing) for each in lab.loopbacks[node]):
         return f"of the network on the loopback of {node!r} OSPF announces the address alone"
     given = {
-        "static": routing.static,
+        # BIRD looks for a next hop on its own links alone.
+        "static": routing.static and routing.by == "bird",
         "bgp: imports": routing.bgp and routing.bgp.imports,
         "ospf: imports": ospf and ospf.imports,
         "ospf: default": ospf and ospf.default,

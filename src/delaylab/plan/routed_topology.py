@@ -7,8 +7,9 @@ from dataclasses import replace
 from ipaddress import ip_interface, ip_network
 
 from delaylab.forwarding.judged import JudgedPrefixes
-from delaylab.forwarding.topology import Port, RouterLink, Topology
+from delaylab.forwarding.topology import Port, RouterLink, StaticRoute, Topology
 from delaylab.plan.attachment import Attachment
+from delaylab.plan.daemons import static_routes
 from delaylab.plan.foreseen import areas_of
 from delaylab.plan.kept import KeptPlan
 from delaylab.plan.wiring import link_local
@@ -39,12 +40,27 @@ def topology(lab: Lab, plan: KeptPlan) -> Topology:
             for node, routing in routed.items()
             if routing.ospf
         },
+        static=_of_daemons(lab, plan),
     )
+
+
+def _of_daemons(lab: Lab, plan: KeptPlan) -> dict[str, tuple[StaticRoute, ...]]:
+    """Return the static routes that daemons set, by router."""
+    attachments = {name: node.attachments for name, node in plan.nodes.items()}
+    return {
+        name: tuple(
+            StaticRoute(each.to, each.via) for each in static_routes(lab, attachments, name)
+        )
+        for name, routing in lab.routers.items()
+        if routing.static
+    }
 
 
 def judged(lab: Lab, plan: KeptPlan) -> JudgedPrefixes:
     """Return which routes of the routers are right or wrong, and which are not the daemons'."""
-    return JudgedPrefixes(topology(lab, plan).networks, _static_prefixes(lab, plan))
+    network = topology(lab, plan)
+    static = {route.to for routes in network.static.values() for route in routes}
+    return JudgedPrefixes(network.networks, _static_prefixes(lab, plan), static)
 
 
 def _static_prefixes(lab: Lab, plan: KeptPlan) -> set[str]:
