@@ -157,6 +157,9 @@ def test_quiet_counts_from_when_routers_had_to_notice() -> None:
     assert found_ns(lab(lan)) == 6 * SECOND_NS, "they wait for one that speaks for the network"
     stub = RING.replace("{between: [h, r-1]", "{join: [h, r-1]")
     assert found_ns(lab(stub)) == 3 * SECOND_NS, "no other router is there"
+    slow = lab(RING.replace("dead: 4s,", "dead: 4s, links: {a: {hello: 5s, dead: 20s}},"))
+    assert found_ns(slow) == 7 * SECOND_NS, "a link has a `hello` of its own"
+    assert noticed_ns(slow, ["silence"]) == 20 * SECOND_NS, "and its own `dead`"
 
 
 def test_the_line_of_up_says_by_which_rule() -> None:

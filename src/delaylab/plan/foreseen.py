@@ -198,19 +198,28 @@ def found_ns(lab: Lab) -> int:
     """
     times = [0]
     for node, routing in lab.routers.items():
-        if routing.ospf:
-            many = any(
-                not link.is_pair and node in found and len(found) > 1
-                for link in lab.links.values()
-                if (found := _speakers(lab, link))
-            )
-            hello_ns = routing.ospf.dead.ns if many else routing.ospf.hello.ns
-            times.append(hello_ns + routing.ospf.retransmit.ns)
+        times += [found for found, _ in _ospf_ns(lab, node)]
         if routing.isis:
             times.append(2 * routing.isis.hello.ns)
         if routing.bgp:
             times.append(BGP_CONNECTS_NS)
     return max(times)
+
+
+def _ospf_ns(lab: Lab, node: str) -> Iterator[tuple[int, int]]:
+    """Yield, for each link on which a router speaks OSPF, two times in ns.
+
+    They are the time in which it finds its neighbours there, and that after which it misses one.
+    """
+    ospf = lab.routers[node].ospf
+    if ospf is None:
+        return
+    for link in lab.links.values():
+        speakers = _speakers(lab, link)
+        if node in speakers:
+            hello, dead = ospf.times(link.name)
+            many = not link.is_pair and len(speakers) > 1
+            yield (dead.ns if many else hello.ns) + ospf.retransmit.ns, dead.ns
 
 
 def _speakers(lab: Lab, link: Link) -> list[str]:
@@ -225,9 +234,8 @@ def _speakers(lab: Lab, link: Link) -> list[str]:
 def slowest_ns(lab: Lab) -> int:
     """Return the time in which the routers of a lab notice all that they will notice, in ns."""
     times = [0]
-    for routing in lab.routers.values():
-        if routing.ospf:
-            times.append(routing.ospf.dead.ns)
+    for node, routing in lab.routers.items():
+        times += [missed for _, missed in _ospf_ns(lab, node)]
         if routing.isis:
             times.append(routing.isis.hello.ns * routing.isis.multiplier)
         if routing.bgp:
