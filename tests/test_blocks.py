@@ -127,10 +127,14 @@ def labs() -> Iterator[Block]:
 
 
 @pytest.mark.parametrize("block", list(labs()), ids=str)
-def test_a_lab_of_a_page_is_valid(block: Block) -> None:
+def test_a_lab_of_a_page_is_valid(block: Block, tmp_path: Path) -> None:
+    # What is in the files that it takes is for the test of the page.
+    for name in re.findall(r"\{from: ([^},]+)", block.text):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).touch()
     for text in re.split(r"^---$", block.text, flags=re.MULTILINE):
         if isinstance(yaml.safe_load(text), dict) and "nodes" in yaml.safe_load(text):
             try:
-                lab_from(parse(text, str(block)))
+                lab_from(parse(text, str(block), tmp_path))
             except BadInput as error:
                 pytest.fail(str(error))
