@@ -32,6 +32,7 @@ DOCUMENTS = [
     *(ROOT / "docs").glob("*.md"),
     *KINDS_FOLDER.glob("*.md"),
     *(ROOT / "docs" / "tutorials").glob("*.md"),
+    *(ROOT / "docs" / "coverage").glob("*.md"),
 ]
 
 

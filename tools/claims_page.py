@@ -18,7 +18,8 @@ HEAD = """\
 
 Every claim that delaylab tests, as it is declared: the paper's sentence, the quantity that is
 measured, and the rule that decides. Rules are fixed before data are looked at. This page is made
-from the declarations by `make docs`; [Method](method.md#claims) says how a claim is judged.
+from the declarations by `make docs`; [Method](method.md#claims) says how a claim is judged, and
+[Coverage](coverage/README.md) what its verdict is worth.
 """
 
 

@@ -47,7 +47,8 @@ HEAD = """\
 What this machine said to every claim of the papers. Sentences, quantities and rules are in
 [Claims](claims.md); [Method](method.md#claims) says how a claim is judged. This page is made from
 the findings of whole studies by `.venv/bin/python -m tools.replications_page DATASET …`. A claim
-that is not testable here names what is missing.
+that is not testable here names what is missing. [Coverage](coverage/README.md) says what the
+verdict on each claim is worth.
 """
 NOT_RUN = "Not run yet"
 NOT_TESTABLE = "not testable here"
