@@ -10,6 +10,27 @@ from tools import coverage_pages as coverage
 from delaylab_study.papers.loading import claims
 
 PAPERS = coverage.by_paper()
+FIGURES = {
+    "dantas2015": 3,
+    "oliveira2022": 17,
+    "vem2006": 21,
+    "whiteaker2011": 5,
+    "xen-large-networks": 20,
+}
+"""The number of figures of each paper."""
+TABLES = {
+    "dantas2015": {"table I", "table II"},
+    "oliveira2022": {f"table {number}" for number in range(1, 7)},
+    "vem2006": set[str](),
+    "whiteaker2011": {"table 1"},
+    "xen-large-networks": set[str](),
+}
+
+
+def written(paper: str) -> set[str]:
+    """Return the places of the rows of a paper's page that are written by hand."""
+    rows = coverage.rows(coverage.page_of(paper).read_text())
+    return {place for cell, _ in rows for place in coverage.places(cell)}
 
 
 def test_the_parts_are_made_from_the_claims_and_their_findings() -> None:
@@ -20,11 +41,15 @@ def test_the_parts_are_made_from_the_claims_and_their_findings() -> None:
 
 @pytest.mark.parametrize("paper", PAPERS)
 def test_each_place_of_a_claim_is_in_a_row_of_its_papers_page(paper: str) -> None:
-    written = coverage.rows(coverage.page_of(paper).read_text())
-    there = {place for cell, _ in written for place in coverage.places(cell)}
     for claim in PAPERS[paper]:
-        missing = set(coverage.places(claim.source.text)) - there
+        missing = set(coverage.places(claim.source.text)) - written(paper)
         assert not missing, f"{claim.id}: no row of docs/coverage/{paper}.md is about {missing}"
+
+
+@pytest.mark.parametrize("paper", PAPERS)
+def test_each_figure_and_each_table_of_a_paper_is_in_a_row(paper: str) -> None:
+    figures = {f"figure {number}" for number in range(1, FIGURES[paper] + 1)}
+    assert figures | TABLES[paper] <= written(paper)
 
 
 @pytest.mark.parametrize("paper", PAPERS)
