@@ -81,6 +81,7 @@ PAPER = Paper(
     on_hardware=True,
     world=as_published,
     authors="G. Apostolopoulos and C. Chasapis",
-    title="V-eM: a cluster of virtual machines for network emulation",
+    title="V-eM: A Cluster of Virtual Machines for Robust, Detailed, and High-Performance "
+    "Network Emulation",
     year=2006,
 )

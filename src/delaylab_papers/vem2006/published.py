@@ -73,4 +73,4 @@ JOB_MS = (52.0, 64.0)
 UPDATES_MS, UPDATES_NODES = 4.5, 10
 """The time from the first update's arrival until the last of ten nodes had sent its ten on."""
 CLOCKS_US = 300.0
-"""Upper bound of the time between the clocks of two machines under NTP: section VI A."""
+"""Upper bound of the time between the clocks of two machines under NTP: section V A."""

@@ -1,4 +1,4 @@
-"""Controls of vem2006's claim on the clocks of machines, section VI A."""
+"""Controls of vem2006's claim on the clocks of machines, section V A."""
 
 from __future__ import annotations
 

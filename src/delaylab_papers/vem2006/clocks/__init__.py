@@ -1,1 +1,1 @@
-"""Synchronisation of machines' clocks by NTP: section VI A."""
+"""Synchronisation of machines' clocks by NTP: section V A."""

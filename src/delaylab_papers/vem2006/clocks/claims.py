@@ -1,4 +1,4 @@
-"""vem2006's claim on the clocks of machines, section VI A."""
+"""vem2006's claim on the clocks of machines, section V A."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ CLAIMS = {
             "clocks-within-300us",
             "NTP keeps the clocks of machines on one network within 300 µs of each other.",
             Source(
-                "section VI A",
+                "section V A",
                 "Using the highest possible update intervals NTP can synchronize the clocks of the "
                 "physical nodes within 300 usec of each other.",
             ),

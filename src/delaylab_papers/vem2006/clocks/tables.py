@@ -19,7 +19,7 @@ def tables(groups: list[Group]) -> list[Table]:
     return [
         Table(
             "Clocks of machines that get the same broadcast",
-            "Means over the trials, in µs, measured here / published (section VI A). Clocks: the "
+            "Means over the trials, in µs, measured here / published (section V A). Clocks: the "
             "time between the first and the last machine's kernel stamp, each by its own clock, "
             "the median of a trial's events; widest: the largest of them. All nodes: the same of "
             "the notes of all programs, which wait for their machine's CPU. Said by chrony: the "
