@@ -34,8 +34,18 @@ def _papers() -> Iterator[list[str]]:
         together.setdefault(paper.name, (paper, []))[1].append(claim)
     for paper, found in together.values():
         yield [f"## {paper.name}", "", *wrap(f"{paper.citation}.", WIDTH), ""]
+        yield list(_contradictions(paper))
         for claim in found:
             yield list(_claim(claim))
+
+
+def _contradictions(paper: Paper) -> Iterator[str]:
+    if paper.contradictions:
+        yield "Where the paper does not agree with itself:"
+        yield ""
+        for each in paper.contradictions:
+            yield from wrap(each, WIDTH, initial_indent="- ", subsequent_indent="  ")
+        yield ""
 
 
 def _claim(claim: Claim) -> Iterator[str]:

@@ -4,6 +4,7 @@ from delaylab_study.papers.toolkit import Paper
 
 from .claims import CLAIMS
 from .figures import charts, tables
+from .published import OUTLIERS, SCENARIOS
 from .world import as_published
 
 PAPER = Paper(
@@ -16,4 +17,5 @@ PAPER = Paper(
     authors="R. Dantas, D. Sadok, C. Flinta and A. Johnsson",
     title="KVM Virtualization Impact on Active Round-Trip Time Measurements",
     year=2015,
+    contradictions=(SCENARIOS, OUTLIERS),
 )

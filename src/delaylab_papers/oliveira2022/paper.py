@@ -4,6 +4,7 @@ from delaylab_study.papers.toolkit import Paper
 
 from .claims import CLAIMS
 from .figures import charts, tables
+from .published import SHORT_OF_IT
 from .world import as_published
 
 PAPER = Paper(
@@ -16,4 +17,5 @@ PAPER = Paper(
     authors="A. T. de Oliveira Filho, E. Freitas, P. R. X. do Carmo, D. H. J. Sadok and J. Kelner",
     title="An experimental investigation of Round-Trip Time and virtualization",
     year=2022,
+    contradictions=(SHORT_OF_IT,),
 )

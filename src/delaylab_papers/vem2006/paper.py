@@ -22,6 +22,7 @@ from .links import world as link_world
 from .ospf import claims as of_ospf
 from .ospf import tables as ospf
 from .ospf import world as ospf_world
+from .published import CONTRADICTIONS
 from .routers import charts as router_charts
 from .routers import claims as of_routers
 from .routers import latency as of_latency
@@ -84,4 +85,5 @@ PAPER = Paper(
     title="V-eM: A Cluster of Virtual Machines for Robust, Detailed, and High-Performance "
     "Network Emulation",
     year=2006,
+    contradictions=CONTRADICTIONS,
 )

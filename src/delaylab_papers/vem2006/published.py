@@ -36,6 +36,11 @@ AT_REST: Delays = {
         "100ms": (100, 100.170, 0.320),
     },
 }
+EARLIER_THAN_ASKED = (
+    'Section IV C says "All the probe packets were delayed for at least the amount we requested"; '
+    "in figure 16, under load, the shortest delay is 9.8 ms where 10 ms were requested, and 97.8 "
+    "and 98.6 ms where 100 ms were."
+)
 PEAKS = {"64": 12.9, "1450": 255.0}
 """Rates of one of four streams without a limit, by frame size: figure 18."""
 # By frame size, then by configured rate.
@@ -61,6 +66,20 @@ CONVERGENCE_S = {
     "router up": (3.0, 49.0, 39.0),
     "router restart": (3.0, 52.0, 49.0),
 }
+ROUTERS_OF_THE_MAP = 'Section I says "a 81 node router network", section V "87 routers, 161 links".'
+WITHIN_A_SECOND = (
+    'Section V C says of failed links that "all routers finish route re-computation within the '
+    'same second that the failures occurred"; figure 21 has 2 s for it.'
+)
+SOONER_THAN_HELLOS = (
+    'Section V C says that a failed router is detected after "between 30 and 40 seconds"; its next '
+    'sentence has "around 26 seconds", as has figure 21.'
+)
+SINGLE_FAILURES = (
+    "Section V C says of failures of a single link or router that "
+    '"the convergence time is larger in the link up and router down cases"; in figure 21 it is '
+    "smaller: 9 s instead of 25 s, and 2 s instead of 17 s."
+)
 DEAD_S = 40.0
 """The dead interval of its routers, section V C."""
 # Section V A: nodes of one CPU.
@@ -74,3 +93,10 @@ UPDATES_MS, UPDATES_NODES = 4.5, 10
 """The time from the first update's arrival until the last of ten nodes had sent its ten on."""
 CLOCKS_US = 300.0
 """Upper bound of the time between the clocks of two machines under NTP: section V A."""
+CONTRADICTIONS = (
+    EARLIER_THAN_ASKED,
+    ROUTERS_OF_THE_MAP,
+    WITHIN_A_SECOND,
+    SOONER_THAN_HELLOS,
+    SINGLE_FAILURES,
+)

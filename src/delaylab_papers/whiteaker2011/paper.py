@@ -6,6 +6,7 @@ Its charts are those of any study: this project uses the paper's terms.
 from delaylab_study.papers.toolkit import Chart, Group, Paper, delay_charts
 
 from .claims import CLAIMS
+from .published import AT_REST, UNDER_NETWORK
 from .table1 import table1
 from .world import as_published
 
@@ -32,4 +33,5 @@ PAPER = Paper(
     authors="J. Whiteaker, F. Schneider and R. Teixeira",
     title="Explaining Packet Delays under Virtualization",
     year=2011,
+    contradictions=(AT_REST, UNDER_NETWORK),
 )

@@ -27,8 +27,9 @@ class Paper:
     says which numbers these are and of which machine. `on_hardware` is True if the paper's virtual
     machines ran on hardware: emulated ones then decide no claim. `world` draws
     imagined trials of a design from the published numbers; with it `run --dry-run` says what a
-    study can be expected to decide. `authors`, `title`
-    and `year` are the publication's, for reports.
+    study can be expected to decide. `authors`, `title` and `year` are the
+    publication's, for reports. `contradictions` are sentences, each on two places of the
+    publication that do not agree.
     """
 
     name: str
@@ -42,6 +43,7 @@ class Paper:
     authors: str = ""
     title: str = ""
     year: int | None = None
+    contradictions: Sequence[str] = ()
 
     @property
     def short(self) -> str:
