@@ -17,8 +17,9 @@ HEAD = """\
 # Claims of the papers
 
 Every claim that delaylab tests, as it is declared: the paper's sentence, the quantity that is
-measured, and the rule that decides. Rules are fixed before data are looked at. This page is made
-from the declarations by `make docs`; [Method](method.md#claims) says how a claim is judged, and
+measured, and the rule that decides. Rules are fixed before data are looked at. A sentence stands
+here as the paper has it; `…` marks what is left out. This page is made from the declarations by
+`make docs`; [Method](method.md#claims) says how a claim is judged, and
 [Coverage](coverage/README.md) what its verdict is worth.
 """
 

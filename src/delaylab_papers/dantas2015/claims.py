@@ -51,8 +51,9 @@ ALL = (
         "Without load, probing at 1000 Hz gives a lower RTT than at 1 Hz, in most cases half.",
         Source(
             "section IV A",
-            "High frequency measurements give lower RTT values throughout the experiments. For "
-            "the 1000Hz experiments the RTT values are in most cases cut in half.",
+            "… high frequency measurements give lower RTT values throughout the "
+            "experiments. … For the 1000Hz experiments the RTT values are in most cases cut "
+            "in half.",
             "table II",
         ),
         (
@@ -75,7 +76,7 @@ ALL = (
     Claim(
         "reservation-without-load",
         "Without load, reserving a core has no impact.",
-        Source("section IV A", "CPU reservation has no impact at all.", "table II"),
+        Source("section IV A", "… CPU reservation has no impact at all.", "table II"),
         (
             Criterion(
                 "change of the median user RTT without load by reserving a core",
@@ -118,7 +119,7 @@ ALL = (
         "At 1 Hz the number of VMs under CPU load does not affect the RTT.",
         Source(
             "section IV B",
-            "The number of background VMs does not affect the measurement results.",
+            "… the number of background VMs does not affect the measurement results.",
             "figure 2",
         ),
         (
@@ -180,8 +181,8 @@ ALL = (
         "Under network load RTT at the sender's host NIC hardly grows: the delay is above it.",
         Source(
             "section IV C",
-            "The RTT measured at capture point Sender-Host shows little or no increase, even for "
-            "a large number of executing background VMs.",
+            "The RTT measured at capture point Sender-Host shows little or no increase …, "
+            "even for a large number of executing background VMs.",
             "figure 3",
         ),
         (
@@ -200,8 +201,9 @@ ALL = (
         "Under network load RTT at the sender's bridge is far lower with e1000 than with virtio.",
         Source(
             "section IV C",
-            "The emulated driver provides an average RTT below 20ms throughout the graph. Using "
-            "the para-virtualized driver the RTT increased at a higher pace; ending up at 120ms.",
+            "The emulated driver … provides an average RTT below 20ms throughout the graph. "
+            "Using the para-virtualized driver … the RTT increased at a higher pace; ending "
+            "up at 120ms.",
             "figure 3",
         ),
         (
@@ -220,7 +222,7 @@ ALL = (
         "I/O load has limited impact on RTT.",
         Source(
             "section IV D",
-            "The RTT in general is insensitive to the number of background VMs.",
+            "… the RTT in general is insensitive to the number of background VMs …",
         ),
         (
             Criterion(
@@ -237,8 +239,8 @@ ALL = (
         "Most RTTs above 100 ms come from network load.",
         Source(
             "section IV E",
-            "The most extreme outliers originate from experiments with network load (mainly with "
-            "64 and 128 background VMs).",
+            "… the most extreme outliers originate from experiments with network load "
+            "(mainly with 64 and 128 background VMs).",
             "figure 3",
         ),
         (

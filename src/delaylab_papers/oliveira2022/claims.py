@@ -51,7 +51,7 @@ NOTHING = 0.05
 NO_INFLUENCE = 0.15
 """Limit for "does not significantly influence": medians at most this share apart."""
 INSIGNIFICANT = 0.25
-"""Limit for "I/O load does not significantly influence the accuracy of the RTT"."""
+"""Limit for "I/O Load in KVM does not significantly influence the accuracy of the RTT"."""
 ABOUT = 0.05
 """Limit for "≈" of a share: so far beyond the paper's range it may lie."""
 CARDS = f"scenarios alike for QEMU's cards, {EACH_ENOUGH}"
@@ -93,9 +93,9 @@ ALL = (
         "Of QEMU's network cards virtio has the lowest RTT and overhead.",
         Source(
             "section 4.1.1",
-            "VirtIO offers the best performance of RTT median compared to all other drivers. "
-            "Observe also a constant performance with VirtIO being the lowest overhead and "
-            "RTL8139 the highest one.",
+            "More specifically, VirtIO offers the best performance of RTT median compared "
+            "to all other drivers. … Observe also a constant performance with VirtIO being "
+            "the lowest overhead and RTL8139 the highest one.",
             "figures 3 and 5",
         ),
         _cards(VIRTIO, 1),
@@ -105,7 +105,7 @@ ALL = (
         "Of QEMU's network cards rtl8139 has the highest RTT and overhead.",
         Source(
             "section 4.1.1",
-            "Emulated drivers like RTL8139 have the highest RTT values.",
+            "Emulated drivers like RTL8139 have the highest RTT values …",
             "figures 3 and 5",
         ),
         _cards(RTL8139, -1),
@@ -116,8 +116,9 @@ ALL = (
         "ones.",
         Source(
             "section 4.1.1",
-            "The virtualization overhead got emulated drivers accounts for ≈30% to ≈40% of the "
-            "final RTT. Para-virtualized drivers contribute approximately 25% to 32% to the RTT.",
+            "… the virtualization overhead got emulated drivers accounts for ≈ 30% to ≈ 40% "
+            "of the final RTT. Para-virtualized drivers contribute approximately 25% to 32% "
+            "to the RTT.",
             "figure 5",
         ),
         tuple(
@@ -140,10 +141,11 @@ ALL = (
         "rises at higher rates.",
         Source(
             "section 4.1.3",
-            "When the network load is applied at the Responder server and the packet frequency is "
-            "set to the small value of 1 pps, the overhead starts at a 0.36 ms even with 0 "
-            "background VMs and decreases to 0.21 ms with 128 VMs. With the cases for 1 Kpps and "
-            "1Mpps the overhead starts close to 0.12 ms at 0 VMs and ends at 0.21 ms.",
+            "… when the network load is applied at the Responder server and the packet "
+            "frequency is set to the small value of 1 pps, the overhead starts at a 0.36 ms "
+            "even with 0 background VMs and decreases to 0.21 ms with 128 VMs. … However, "
+            "with the cases for 1 Kpps and 1Mpps the opposite happens. The overhead starts "
+            "close to 0.12 ms at 0 VMs and ends at 0.21 ms with 128 VMs.",
             "figure 9",
         ),
         (
@@ -189,8 +191,8 @@ ALL = (
         "CPU affinity changes nothing.",
         Source(
             "section 4.1.2",
-            "CPU affinity usage does not significantly influence RTT performance. CPU affinity "
-            "does not affect the virtualization overhead.",
+            "Overall, CPU affinity usage does not significantly influence RTT performance. "
+            "… CPU affinity does not affect the virtualization overhead.",
             "table 3",
         ),
         (
@@ -216,7 +218,7 @@ ALL = (
         Source(
             "section 4.1.3",
             "An overall lower RTT median than that for 1 pps is achieved by the experiments "
-            "exchanging echo packets at higher frequencies. 1 pps generates a wider IQR.",
+            "exchanging echo packets at higher frequencies. … 1 pps generates a wider IQR …",
             "figures 7 and 8",
         ),
         (

@@ -37,9 +37,10 @@ OF_CONTAINERS = (
         "At 1 Mpps, CPU load at the sender: LXC's RTT climbs with the guests, Docker's not.",
         Source(
             "section 4.2",
-            "When combining a 1Mpps frequency with LXC, CPU Load Type and a high number of "
-            "background VMs the RTT values increase, going from ≈ 10 ms with 8 VMs to ≈ 20 ms "
-            "with 32 VMs; with 128 RTT tops 52 ms.",
+            "For instance, when combining a 1Mpps frequency with LXC, CPU Load Type and a "
+            "high number of background VMs the RTT values increase, going from ≈ 10 ms with "
+            "8 VMs to ≈ 20 ms with 32 VMs. When increasing even further the number of "
+            "background VMs to 128, RTT tops 52 ms.",
             "figure 10",
         ),
         (
@@ -64,8 +65,9 @@ OF_CONTAINERS = (
         "At 1 Mpps LXC's RTTs are longer than Docker's and vary more.",
         Source(
             "section 4.2",
-            "When increasing packet exchange to 1Mpps, Docker containers benefited from smaller "
-            "RTT values with less variation, regardless of the load type, when compared with LXC.",
+            "However, when increasing packet exchange to 1Mpps, Docker containers benefited "
+            "from smaller RTT values with less variation, regardless of the load type, when "
+            "compared with LXC.",
             "figure 10",
         ),
         (
@@ -134,9 +136,9 @@ OF_CONTAINERS = (
         "Containers add about 0.01 ms, but for LXC at 1 Mpps under CPU load at the sender.",
         Source(
             "section 4.2",
-            "Most of the cases, the values are close to 0.01 ms for both LXC and Docker. The "
-            "exception is exactly the scenario when applying CPU load on the sender server with "
-            "LXC.",
+            "Most of the cases, the values are close to 0.01 ms for both LXC and Docker … "
+            "The exception is exactly the scenario when applying CPU load on the sender "
+            "server with LXC …",
             "figure 12",
         ),
         (

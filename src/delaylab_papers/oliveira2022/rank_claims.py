@@ -87,7 +87,7 @@ RANKS = (
         "The virtio card goes with a lower RTT and overhead.",
         Source(
             "section 4.3.1",
-            "The VirtIO driver is related to lower RTT values and lower overhead.",
+            "Also, the VirtIO driver is related to lower RTT values and lower overhead.",
             "figure 15",
         ),
         tuple(_tau("virtio", ON_VIRTIO, KVM, name, -1) for name in (RTT, OVERHEAD)),
@@ -97,8 +97,8 @@ RANKS = (
         "With KVM network load goes with the highest RTT, and a higher overhead.",
         Source(
             "section 4.3.1",
-            "Applying the network load type NET is related to the highest values of RTT and higher "
-            "overhead.",
+            "And also applying the network load type NET is related to the highest values "
+            "of RTT and higher overhead.",
             "figure 15",
         ),
         (
@@ -112,7 +112,7 @@ RANKS = (
         "CPU affinity goes neither with a higher nor with a lower RTT or overhead.",
         Source(
             "section 4.3.1",
-            "CPU affinity is not related to the increase or decrease of RTT or overhead values.",
+            "… CPU affinity is not related to the increase or decrease of RTT or overhead values.",
             "figure 15",
         ),
         tuple(
@@ -125,8 +125,8 @@ RANKS = (
         "1 pps goes with a higher RTT and overhead with Docker, and with a lower RTT with LXC.",
         Source(
             "section 4.3.2",
-            "For Docker, a lower frequency (in our case 1 pps), is related to a higher RTT and "
-            "overhead, however when we observe the LXC this behavior is inverted.",
+            "… for Docker, a lower frequency (in our case 1 pps), is related to a higher "
+            "RTT and overhead, however when we observe the LXC this behavior is inverted.",
             "figures 16 and 17",
         ),
         (
@@ -152,8 +152,8 @@ RANKS = (
         "With KVM most outliers are under network load at the responder.",
         Source(
             "section 4.3.1",
-            "Among all the detected outliers, 95.41% of these happen when there is a competing "
-            "network activity running at the Responder Server.",
+            "… among all the detected outliers, 95.41% of these happen when there is a "
+            "competing network activity … running at the Responder Server …",
             "table 4",
         ),
         (
@@ -171,8 +171,9 @@ RANKS = (
         "With Docker most outliers are under network load at the responder.",
         Source(
             "section 4.3.2",
-            "As for the Docker technology, around 99.6% of them are in the scenario that applies "
-            "a network load type at the Responder server.",
+            "As for the Docker technology, we were able to observe that the values located "
+            "outside the curve are concentrated. Around 99.6% of them are in the scenario "
+            "that applies a network load type at the Responder server.",
             "table 6",
         ),
         (

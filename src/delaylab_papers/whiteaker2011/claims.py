@@ -64,9 +64,9 @@ ALL = (
         "Kernel stamps sit far closer to the wire than user-space stamps.",
         Source(
             "section 4.1",
-            "User-level timestamping can result in gross RTT overestimation even without "
-            "virtualization. As expected, this effect is significantly reduced when using "
-            "kernel-level timestamps.",
+            "We deduce that user-level timestamping can result in gross RTT overestimation "
+            "even without virtualization. As expected, this effect is significantly reduced "
+            "when using kernel-level timestamps …",
             "table 1",
         ),
         (
@@ -111,8 +111,8 @@ ALL = (
         "Receiving rarely adds more than 0.3 ms on Linux and VServer, or 2 ms on Xen.",
         Source(
             "section 4.5",
-            "The accuracy of receiving packets rarely exceeds 300 µs in VServer and Linux, and "
-            "2 ms for Xen.",
+            "We find that the accuracy of receiving packets rarely exceeds 300 µs in "
+            "VServer and Linux, and 2 ms for Xen.",
             "figure 5",
         ),
         (
@@ -156,8 +156,10 @@ ALL = (
         "The virtual interface, not the hypervisor, explains the delay under network load.",
         Source(
             "section 4.4",
-            "In the case of heavy network activity the method of routing traffic to guests is a "
-            "more important factor than the overhead of the underlying virtualization technique.",
+            "Considering that OpenVZ experiences this with a single kernel this suggests "
+            "that in the case of heavy network activity the method of routing traffic to "
+            "guests is a more important factor than the overhead of the underlying "
+            "virtualization technique.",
         ),
         (
             Criterion(

@@ -39,9 +39,9 @@ HOST_STACK = ("native", "shared")
 KINDS = (*HOST_STACK, XEN, CONTAINER)
 """The kinds that stand for the paper's environments."""
 SENDING_SHARE = 0.8
-"""Limit for "the vast majority of the delay occurs when sending"."""
+"""Limit for "The vast majority of the delay occurs when sending"."""
 HALF = 0.5
-"""Limit for what "significantly reduces" or "helps to achieve better results": half of a delay."""
+"""Limit for what is "significantly reduced" or "helps to achieve better results": half a delay."""
 RECEIVING_US = {"native": 300.0, "shared": 300.0, XEN: 2000.0}
 """The receiving delay in µs that the paper's section 4.5 says is rarely exceeded, by kind."""
 RARELY = 0.05

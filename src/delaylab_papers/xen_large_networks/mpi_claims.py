@@ -30,7 +30,7 @@ from .mpi_measures import (
 
 MOST_SLOWER = 1.15
 PERFECT = (0.9, 1.1)
-"""The paper's "matches perfectly", which names no margin, and has figures only."""
+"""The paper's "matches … perfectly", which names no margin, and has figures only."""
 SUBSTITUTE = "The paper ran nine NAS benchmarks; here hpcc's solver of equations stands for them"
 OF_SOLVER = f"{FEWEST} trials of hpcc with {LEAST_ORDER} equations or more"
 OVER_LINKS = "The paper's wire was between real computers; here a link of 100 Mbit/s stands for it"

@@ -83,10 +83,10 @@ CLAIMS = {
             "all limits, and spreads their load evenly.",
             Source(
                 "section III C",
-                "find a mapping from L to I × I so that all links members of L are covered, none "
-                "of the constraints is violated, and the maximum utilization of any node and "
-                "interface is minimized (in an attempt to spread the load evenly). […] Thus, our "
-                "mapping algorithm is based on the worse fit heuristic.",
+                "… find a mapping from L to I × I so that all links members of L are covered, "
+                "none of the constraints is violated, and the maximum utilization of any node "
+                "and interface is minimized (in an attempt to spread the load evenly). … Thus, "
+                "our mapping algorithm is based on the worse fit heuristic.",
             ),
             (
                 Criterion(
@@ -110,8 +110,9 @@ CLAIMS = {
             "The time of worst fit grows no faster than links × machines.",
             Source(
                 "section III C",
-                "for each link we need to scan all the emulation nodes and their interfaces to "
-                "select where to place the link, thus the complexity of the algorithm is O(L*N).",
+                "In a simple implementation, for each link we need to scan all the emulation "
+                "nodes and their interfaces to select where to place the link, thus the "
+                "complexity of the algorithm is O(L * N).",
             ),
             (
                 Criterion(

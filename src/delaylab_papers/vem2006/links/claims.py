@@ -39,8 +39,9 @@ CLAIMS = {
             "All packets are delayed for at least the configured time.",
             Source(
                 "section IV C",
-                "In the resulting packet stream packets will be delayed for at least the desired "
-                "amount but their observed delay will also include the forwarding latency.",
+                "This means that in the resulting packet stream packets will be delayed for at "
+                "least the desired amount but their observed delay will also include the "
+                "forwarding latency through the emulated router.",
                 "figures 16 and 17",
             ),
             (
@@ -63,7 +64,12 @@ CLAIMS = {
         Claim(
             "delay-true-at-rest",
             "Delays at rest are as true as those of figure 17.",
-            Source("section IV C", "", "figure 17"),
+            Source(
+                "section IV C",
+                "We should not forget that NISTnet simply adds the requested "
+                "delay to the packets it intercepts.",
+                "figure 17",
+            ),
             (
                 Criterion(
                     "mean error of the one-way delay ÷ the paper's mean error",
@@ -79,8 +85,9 @@ CLAIMS = {
             "Packets are delayed correctly also at the highest load.",
             Source(
                 "section IV C",
-                "NISTnet is able to implement correct delaying of packets even when the system is "
-                "operating at its forwarding capacity.",
+                "From the above results we can conclude that NISTnet is able to implement "
+                "correct delaying of packets even when the system is operating at its "
+                "forwarding capacity.",
                 "figure 16",
             ),
             (
@@ -117,8 +124,9 @@ CLAIMS = {
             "Rates are less true when slow, and for small packets.",
             Source(
                 "section IV C",
-                "A packet is always received if there is even one byte of budget available. Thus "
-                "we have a tendency to exceed the requested rate for smaller rates.",
+                "In our implementation a packet is always received if there is even one byte of "
+                "budget available. Thus we have a tendency to exceed the requested rate for "
+                "smaller rates.",
                 "figure 18",
             ),
             (
@@ -136,8 +144,9 @@ CLAIMS = {
             "Delay causes no noticeable drop of the rate.",
             Source(
                 "section IV C",
-                "10,000 pages were enough to avoid packet dropping and avoid any noticeable drop "
-                "in the forwarding rate achieved when delaying even high rate flows.",
+                "In our experiments 10,000 pages were enough to avoid packet dropping and avoid "
+                "any noticeable drop in the forwarding rate achieved when delaying even high "
+                "rate flows.",
                 "figure 19",
             ),
             (
@@ -155,8 +164,8 @@ CLAIMS = {
             "The configured share is lost, with no effect on other streams.",
             Source(
                 "section IV C",
-                "The right percentage of packets are dropped with zero effect on the traffic of "
-                "the other streams.",
+                "… the right percentage of packets are dropped with zero effect on the traffic "
+                "of the other streams.",
             ),
             (
                 Criterion(

@@ -137,7 +137,8 @@ CLAIMS = {
             "A failed link is noticed at once by the routers at its ends.",
             Source(
                 "section V C",
-                "The link failure is detected immediately by the routers adjacent to the link.",
+                "The link failure is detected immediately by the routers adjacent to the link "
+                "which also flood the information to all other routers.",
             ),
             (
                 Criterion(
@@ -173,9 +174,9 @@ CLAIMS = {
             "dead interval.",
             Source(
                 "section V C",
-                "Quagga will detect the failure of the link through the OSPF HELLO timeout "
-                "mechanism that can take between 30 and 40 seconds to detect that a link has "
-                "failed.",
+                "When routers are brought down Quagga will detect the failure of the link "
+                "through the OSPF HELLO timeout mechanism that can take between 30 and 40 "
+                "seconds to detect that a link has failed.",
             ),
             (
                 Criterion(

@@ -160,8 +160,9 @@ CLAIMS = {
             "At rest latency is more or less constant as routers are added.",
             Source(
                 B,
-                "Overall the latency is more or less constant as we add more virtual routers for "
-                "both very small and very large packet sizes.",
+                "There is small increase in the latency of forwarded packets as we add more "
+                "virtual routers but overall the latency is more or less constant as we add "
+                "more virtual routers for both very small and very large packet sizes.",
                 "figure 9",
             ),
             (
@@ -197,7 +198,9 @@ CLAIMS = {
             "latency-same-over-each",
             "All virtual routers introduce the same amount of latency.",
             Source(
-                B, "All virtual routers introduce the same amount of latency.", "figures 9 and 10"
+                B,
+                "Also all virtual routers introduce the same amount of latency.",
+                "figures 9 and 10",
             ),
             (
                 Criterion(
@@ -214,8 +217,9 @@ CLAIMS = {
             "Under load the first router adds latency, more routers less so.",
             Source(
                 B,
-                "Adding even a single virtual router increases the latency significantly; adding "
-                "more routers does have a milder effect on the forwarding latency.",
+                "It appears that adding even a single virtual router increases the latency "
+                "significantly; adding more routers does have a milder effect on the forwarding "
+                "latency.",
                 "figure 10",
             ),
             (
