@@ -17,7 +17,7 @@ from benches import docker_engine
 
 from delaylab import images
 from tests.doing.conftest import DELAYLAB, Run, as_json, our_processes, skip_unless_runnable
-from tests.waiting import wait_until_gone
+from tests.waiting import wait_until, wait_until_gone
 
 pytestmark = pytest.mark.root
 CONTAINERS = ("lxc", "docker")
@@ -122,6 +122,12 @@ def test_a_killed_lab_leaves_nothing(boxes: Path, kind: str, run_directory: Path
         assert str(run_directory) not in Path("/proc/mounts").read_text()
 
 
+def started(engine: docker.DockerClient) -> list[str]:
+    """Return the nodes whose containers the engine lists as running."""
+    found = engine.containers.list(filters={"label": LABEL}, ignore_removed=True)
+    return sorted(container.attrs["Config"]["Hostname"] for container in found)
+
+
 def test_containers_of_the_systems_engine_end_with_the_lab(
     delaylab: Run, own_engine: docker.DockerClient, tmp_path: Path
 ) -> None:
@@ -129,8 +135,8 @@ def test_containers_of_the_systems_engine_end_with_the_lab(
     path.write_text(LAB.format(kind="docker", more=""))
     for end in ("down", "kill"):
         delaylab("up", str(path))
-        started = own_engine.containers.list(filters={"label": LABEL}, ignore_removed=True)
-        assert sorted(container.attrs["Config"]["Hostname"] for container in started) == ["a", "b"]
+        # The engine lists a container some time after it has started.
+        wait_until(lambda: started(own_engine) == ["a", "b"])
         if end == "down":
             delaylab("down", NAME)
         else:

@@ -50,7 +50,7 @@ def test_doctor_as_root(delaylab: Run) -> None:
     parts = {name: check for (group, name), check in checks.items() if group == "kernel"}
     bridged = {"ifb", "clsact", "mirred", "bridge"}
     between = {"htb", "vxlan", "macvlan"}
-    assert set(parts) == {"netem", "tbf", "codel", "bpf", "tcx"} | bridged | between
+    assert set(parts) == {"netem", "tbf", "codel", "bpf", "tcx", "sockets"} | bridged | between
     assert all(part["usable"] != bool(part["why_not"]) for part in parts.values()), parts
 
 
