@@ -7,6 +7,8 @@ from ipaddress import ip_interface
 import pytest
 
 from delaylab.errors import BadInput
+from delaylab.forwarding.expected import expected_tables
+from delaylab.forwarding.tables import NextHop
 from delaylab.plan.foreseen import why_unforeseen
 from delaylab.plan.routed_topology import topology
 from tests.ground.test_routing import config, planned
@@ -24,6 +26,15 @@ links:
   - {between: [b, c], name: y}
   - {between: [h, a], name: z, addresses: {h: [10.1.0.1/24, "2001:db8:1::1/64"], a: [10.1.0.2/24, "2001:db8:1::2/64"]}}
 """  # noqa: E501
+
+
+def test_an_address_of_an_interface_without_a_network_is_in_no_main_table() -> None:
+    alone = '  - {join: [c], name: w, addresses: {c: [10.7.0.1/32, "2001:db8:7::1/128"]}}\n'
+    lab, plan = planned(LAB.replace("ip: [4, 6]", "ip: [4, 6]\nrouting: ospf") + alone)
+    tables = expected_tables(topology(lab, plan))
+    assert "10.7.0.1/32" not in tables["c"]
+    assert tables["c"]["2001:db8:7::1/128"] == {NextHop("w")}
+    assert "10.7.0.1/32" in tables["a"]
 
 
 def test_a_loopback_has_the_address_of_the_file_and_others_are_assigned() -> None:

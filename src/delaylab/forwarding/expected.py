@@ -19,6 +19,8 @@ from delaylab.forwarding.tables import Hops, NextHop, Table
 from delaylab.forwarding.topology import NO_FAULTS, Faults, Port, RouterLink, Topology
 
 LOOPBACK = "lo"
+ALONE = "/32"
+"""The end of an IPv4 address without a network, which the table `local` alone has."""
 Costs = dict[str, int]
 """Router -> the cost of the path to it."""
 
@@ -99,7 +101,8 @@ class _Network:
                 if _is_of(prefix, version):
                     if port.spoken and not port.hidden:
                         area.advertised[prefix][port.node] = faults.cost(port, segment.link)
-                    self._connected[port.node][prefix] = frozenset({NextHop(port.device)})
+                    if not prefix.endswith(ALONE):
+                        self._connected[port.node][prefix] = frozenset({NextHop(port.device)})
         heard = [each for each in ports if each.heard and faults.exchanges(each.node, segment.link)]
         for port in heard:
             cost = faults.cost(port, segment.link)
