@@ -19,14 +19,14 @@ KEY = ["seq", "leg"]
 @pytest.mark.parametrize(
     ("built", "made_of"),
     [
-        ("tcx.o", ("checksum.h", "match.h", "tcx.c")),
+        ("tcx.o", ("checksum.h", "events.h", "match.h", "tcx.c")),
         ("drop.o", ("drop.c",)),
         ("share.o", ("counters.h", "share.c")),
         ("loss.o", ("loss.c",)),
         ("order.o", ("counters.h", "order.c")),
         ("lan.o", ("lan.c",)),
         ("gate.o", ("gate.c",)),
-        ("socket.o", ("socket.c",)),
+        ("socket.o", ("events.h", "socket.c")),
     ],
 )
 def test_the_object_is_of_these_sources(built: str, made_of: tuple[str, ...]) -> None:

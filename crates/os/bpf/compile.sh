@@ -16,11 +16,11 @@ compile() {
   llvm-strip --strip-debug "$name.o"
 }
 
-compile tcx checksum.h match.h
+compile tcx checksum.h events.h match.h
 compile drop
 compile share counters.h
 compile loss
 compile order counters.h
 compile lan
 compile gate
-compile socket
+compile socket events.h

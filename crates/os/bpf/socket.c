@@ -6,6 +6,8 @@
 #include <bpf/bpf_endian.h>
 #include <bpf/bpf_helpers.h>
 
+#include "events.h"
+
 /* The most bytes that are kept of a packet, with the Ethernet header that is put before it. */
 #define SNAP 128
 #define ETHERNET 14
@@ -32,30 +34,6 @@ struct whole {
 	__u32 reserved;
 	__u8 data[SNAP]; /* from the Ethernet header on */
 };
-
-/* The ring in which packets are reported. The loader sets its size in bytes. */
-struct {
-	__uint(type, BPF_MAP_TYPE_RINGBUF);
-	__uint(max_entries, 1 << 24);
-} EVENTS SEC(".maps");
-
-/* The number of packets that found the ring full. */
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, __u64);
-} DROPPED SEC(".maps");
-
-/* Count a packet that found the ring full. */
-static __always_inline void count_drop(void)
-{
-	__u32 key = 0;
-	__u64 *dropped = bpf_map_lookup_elem(&DROPPED, &key);
-
-	if (dropped)
-		__sync_fetch_and_add(dropped, 1);
-}
 
 /* Return the place of the transport header; 0 for another protocol or a fragment. Of IPv6 only packets without
  * extension headers are known. */

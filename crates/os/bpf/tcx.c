@@ -1,6 +1,7 @@
 /* Stamp a probe's packets at an interface: received packets before the rest of the kernel sees them, outgoing
  * packets just before the driver takes them. Compiled to tcx.o by compile.sh. */
 #include "checksum.h"
+#include "events.h"
 
 /* The maximum number of bytes that are kept of a packet. */
 #define SNAP 128
@@ -38,20 +39,6 @@ struct reply {
 	__u16 reserved;
 };
 
-/* The ring in which packets are reported. The loader sets its size in bytes. */
-struct {
-	__uint(type, BPF_MAP_TYPE_RINGBUF);
-	__uint(max_entries, 1 << 24);
-} EVENTS SEC(".maps");
-
-/* The number of packets that found the ring full. */
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, __u64);
-} DROPPED SEC(".maps");
-
 /* The transmit time of each packet of one probe in ns of CLOCK_TAI, 0 if it was not sent. The index is the
  * packet's sequence number less the first. The loader sets the number of elements. */
 struct {
@@ -71,17 +58,6 @@ struct {
 	__type(key, __u32);
 	__type(value, __u64);
 } ASLEEP SEC(".maps");
-
-/* Count a packet that found the ring full. Return 0. */
-static __always_inline int count_drop(void)
-{
-	__u32 key = 0;
-	__u64 *dropped = bpf_map_lookup_elem(&DROPPED, &key);
-
-	if (dropped)
-		__sync_fetch_and_add(dropped, 1);
-	return 0;
-}
 
 /* Return a packet's time in ns, and set `tai` to its clock as in `struct brief`. A received packet has the
  * kernel's receive stamp, which all sockets get too, once the kernel takes stamps. */
