@@ -320,7 +320,7 @@ def test_a_terminal_shows_lines_and_a_picture_below_them(tmp_path: Path) -> None
     os.close(near)
     assert process.wait() == 0
     text = written.decode()
-    assert len(re.findall(r"seq=\d+ ", text)) == 4
+    assert len(re.findall(r"(?<!late: )seq=\d+ ", text)) == 4
     assert re.search(r"µs … [\d.]+µs [▁▂▃▄▅▆▇█]{4}", text)
     assert re.search(r"\d+µs – \d+µs +\d+  █+", text)
     assert "4 sent, 4 replied" in text

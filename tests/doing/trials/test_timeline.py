@@ -131,7 +131,7 @@ def test_a_trial_of_a_lab_that_expects_quiet_waits_for_it(
     assert down.until_ns - last_ns >= 10**9
     shown = delaylab("show", "out").stdout
     # The cell is narrow: its words stand in lines of their own.
-    assert re.search(r"quiet for\b.*\b1 s\)", shown, re.DOTALL)
+    assert re.search(r"\bquiet\b.*\bfor\b.*\b1\b.*\bs\)", shown, re.DOTALL)
     (found,) = as_json(delaylab("show", "out", "--json"))["trials"][0]["events"]
     assert found["until"] == {"rule": "quiet", "quiet_s": 1.0}
     assert found["converged_s"] == pytest.approx((last_ns - down.event_ns) / 1e9)

@@ -17,7 +17,7 @@ from delaylab.machines import LOCAL
 from delaylab.verbs.ping.addresses import resolve
 from delaylab.verbs.ping.lines import line, us
 from delaylab.verbs.ping.machine import during, watching
-from delaylab.verbs.ping.reading import End, OnPacket, finish
+from delaylab.verbs.ping.reading import End, OnPacket, deadline_s, finish
 from delaylab.verbs.ping.result import PingPacket, PingResult, Spread, no_p99
 from delaylab.verbs.ping.run import OnePing, PingOptions, check, print_head
 from delaylab.verdicts.meanwhile import Meanwhile
@@ -80,8 +80,9 @@ def run(
             pings.append(ping)
         for ping in pings:
             ping.start()
+        until_s = deadline_s(options.deadline)
         machine = stack.enter_context(watching())
-        end = finish([ping.reader for ping in pings], options.deadline, machine)
+        end = finish([ping.reader for ping in pings], until_s, machine)
         meanwhile = machine.end()
         return tuple(_result(ping, end, meanwhile) for ping in pings)
 

@@ -75,14 +75,20 @@ class Reader:
             self._reported.append(PingPacket.of(event.packet))
 
 
+def deadline_s(after: Duration | None) -> float | None:
+    """Return when a deadline that counts from now ends, in s of the monotonic clock."""
+    return None if after is None else time.monotonic() + after.seconds
+
+
 def finish(
-    readers: Sequence[Reader], deadline: Duration | None = None, beside: ReadBeside | None = None
+    readers: Sequence[Reader], until_s: float | None = None, beside: ReadBeside | None = None
 ) -> End:
     """Read pings to their end, which Ctrl-C or a deadline brings about; return what ended them.
 
-    What is `beside` is read meanwhile. Raises KeyboardInterrupt at the second Ctrl-C.
+    `until_s` is the deadline, in s of the monotonic clock. What is `beside` is read meanwhile.
+    Raises KeyboardInterrupt at the second Ctrl-C.
     """
-    reading = _Reading(readers, deadline, beside)
+    reading = _Reading(readers, until_s, beside)
     # The loop is inside, since a first Ctrl-C at any point of it must be caught.
     while True:
         try:
@@ -95,10 +101,10 @@ class _Reading:
     """Pings that are read side by side, and what has ended them so far."""
 
     def __init__(
-        self, readers: Sequence[Reader], deadline: Duration | None, beside: ReadBeside | None
+        self, readers: Sequence[Reader], until_s: float | None, beside: ReadBeside | None
     ) -> None:
         self._readers, self._beside, self._end = readers, beside, DONE
-        self._until_s = None if deadline is None else time.monotonic() + deadline.seconds
+        self._until_s = until_s
 
     def to_the_end(self) -> End:
         """Read until all pings have ended; return what ended them."""
@@ -115,11 +121,11 @@ class _Reading:
         return self._end
 
     def _read_once(self, waiting: Mapping[Session, Reader | ReadBeside]) -> None:
-        left_s = None if self._until_s is None else self._until_s - time.monotonic()
+        left_s = None if self._until_s is None else max(0.0, self._until_s - time.monotonic())
         found = ready(waiting, left_s)
         # What was read of a stream must not be lost to a Ctrl-C, and all pings end at a deadline.
         with deferred():
-            if not found:
+            if self._until_s is not None and time.monotonic() >= self._until_s:
                 self._until_s, self._end = None, "deadline"
                 self._stop()
             for session in found:

@@ -22,7 +22,7 @@ from delaylab.units import Duration
 from delaylab.verbs.ping.addresses import ANYWHERE, PingOrigin, resolve
 from delaylab.verbs.ping.lines import line
 from delaylab.verbs.ping.machine import during, watching
-from delaylab.verbs.ping.reading import End, OnPacket, Reader, finish
+from delaylab.verbs.ping.reading import End, OnPacket, Reader, deadline_s, finish
 from delaylab.verbs.ping.result import UNDER_WAY, PingPacket, PingResult
 from delaylab.verbs.ping.tables import merged, packets_of
 from delaylab.verbs.ping.target import Asking, Protocol, Target
@@ -205,8 +205,9 @@ def run(
                 options, address, session, shown_to if watch or not options.quiet else None
             )
             one.start()
+            until_s = deadline_s(options.deadline)
             machine = stack.enter_context(watching()) if here else None
-            end = finish([one.reader], options.deadline, machine)
+            end = finish([one.reader], until_s, machine)
         meanwhile = machine.end() if machine else None
     result = one.result(end)
     if meanwhile is None:
