@@ -1,4 +1,4 @@
-"""What a program that ended says of the capabilities that its node lacks."""
+"""Messages of programs that ended, read for the capability that their node lacks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a machine did meanwhile, and which packets were late, from given samples."""
+"""Verdicts on a machine during a ping, and its late packets, from given samples."""
 
 from __future__ import annotations
 

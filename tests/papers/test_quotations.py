@@ -1,4 +1,4 @@
-"""What delaylab quotes of the papers is what they say: compared with their texts, or by hash.
+"""Quotations of the papers, compared with the papers' texts, or by hash.
 
 The texts are not part of the repository. `tools/quotations.py` compares, and alone writes the list
 of hashes; so a quotation that was changed without its paper at hand fails here.

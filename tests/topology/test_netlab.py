@@ -17,7 +17,7 @@ from delaylab.verbs.maps import checked, imported
 from tests.topology.maps import spec
 
 OSPF = {"loopback_cost": 0}
-"""What every router has that speaks OSPF: the cost that FRR and BIRD give a loopback."""
+"""The settings of every router that speaks OSPF: netlab's loopbacks cost 0."""
 PAGE = (Path(__file__).parents[2] / "docs/netlab.md").read_text()
 
 

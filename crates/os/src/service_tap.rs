@@ -54,23 +54,24 @@ unsafe impl Pod for Settings {}
 // SAFETY: plain integers without padding.
 unsafe impl Pod for Whole {}
 
-/// A tap at the sockets of one port. Requests are seen once they have passed the network
-/// stack, answers before they enter it.
+/// A tap at the sockets of one port. It sees requests once they have passed the network stack, and answers before
+/// they enter it.
 pub struct ServiceTap {
     object: Ebpf,
     events: RingBuf<MapData>,
-    /// None while the tap is off.
+    /// The attached programs; empty while the tap is off.
     links: Vec<CgroupSkbLink>,
 }
 
 impl ServiceTap {
-    /// Start to capture the packets of the service at a port of a network namespace, which is known by its cookie
-    /// ([`crate::socket::namespace_cookie`]); 0 stands for any. Needs `CAP_SYS_ADMIN` outside of user namespaces, and a kernel
-    /// with control groups of version 2 and their BPF programs (`CONFIG_CGROUP_BPF`). Fails with the loader's text where
-    /// the kernel lets no programs in.
+    /// Start to capture the packets of the service at a port. `namespace` is the cookie of its network namespace
+    /// ([`crate::socket::namespace_cookie`]); 0 stands for any.
     ///
-    /// Kernels before Linux 6.15 do not let such programs ask for the namespace. Services of other namespaces at the
-    /// same port are then seen, too; the reader knows its packets by the sender's ports.
+    /// This needs `CAP_SYS_ADMIN` outside of user namespaces, and a kernel with BPF programs at control groups of
+    /// version 2 (`CONFIG_CGROUP_BPF`). It fails with the loader's text where the kernel lets no programs in.
+    ///
+    /// Before Linux 6.15 a program cannot ask for the namespace. The tap then sees services of all namespaces at the
+    /// port; the reader knows its packets by the sender's ports.
     pub fn open(wanted: &Match, port: u16, namespace: u64) -> io::Result<Self> {
         let (ip, protocol) = (u16::from(wanted.ip), wanted.protocol() as u16);
         let settings = Settings { namespace, port, ip, protocol, reserved: 0 };

@@ -45,7 +45,7 @@ def own_datagram(payload: str, answer: str | None) -> Ask:
 
 
 def certificates(file: str | None = None) -> str:
-    """Return the certificates of trusted authorities, as PEM: those of a file, or of this machine.
+    """Return the authorities' certificates to trust, as PEM: those of a file, or of this machine.
 
     Raises NotHere if this machine has no file of them, BadInput if the file cannot be read.
     """

@@ -37,7 +37,7 @@ def _is_own(hops: Hops | None) -> bool:
 
 
 def _toward(route: StaticRoute, table: Table) -> Hops | None:
-    """Return the next hops by which a static route's next hop is reached; None if it is not."""
+    """Return the next hops that lead to the `via` of a static route; None if nothing does."""
     gateway = ip_address(route.via or "")
     covering = [
         (network.prefixlen, prefix)

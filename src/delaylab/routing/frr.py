@@ -80,7 +80,7 @@ def programs(router: Router, own: str | None = None) -> NodePrograms:
 
 
 def _with_events(own: str) -> str:
-    """Return a configuration of the user's, and lines by which its daemons tell of neighbours.
+    """Return the user's own configuration, with lines that make daemons log their neighbours.
 
     Without them nothing says when a neighbour was given up. They come last, so that all other lines
     keep their numbers.

@@ -60,7 +60,7 @@ impl Source {
         }
     }
 
-    /// Return descriptors, of which one is readable when there are packets, if these wake a reader, and one is in
+    /// Return the descriptors to wait for. One is readable when there are packets, if these wake a reader. One is in
     /// error when the interface has gone away.
     pub(super) fn fds(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
         let (first, second) = match self {

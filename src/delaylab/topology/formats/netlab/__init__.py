@@ -330,7 +330,7 @@ class _Reading:
             self._add(number, link, devices, line)
 
     def _addresses(self, link: LinkSaid) -> addressing.Addresses:
-        """Return the addresses of a link's ends; a LAN of several links has those of delaylab."""
+        """Return each end's addresses on a link; those of a LAN of several links are delaylab's."""
         found = self.giving.of_link(link)
         return {} if any(name in self.bridges for name, _ in link.ends) else found
 

@@ -65,7 +65,7 @@ class Pools:
         return [each for each in given if each is not None]
 
     def prefix(self, name: str) -> Prefixes | None:
-        """Return the networks of a named prefix; None if there is none of this name."""
+        """Return the networks of a prefix by its name; None if no prefix has this name."""
         if name not in self.named:
             return None
         if name not in self._of_names:
