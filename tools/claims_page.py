@@ -18,9 +18,10 @@ HEAD = """\
 
 Every claim that delaylab tests, as it is declared: the paper's sentence, the quantity that is
 measured, and the rule that decides. Rules are fixed before data are looked at. A sentence stands
-here as the paper has it; `…` marks what is left out. This page is made from the declarations by
-`make docs`; [Method](method.md#claims) says how a claim is judged, and
-[Coverage](coverage/README.md) what its verdict is worth.
+here as the paper has it; `…` marks what is left out. "About" names the mechanisms that a node must
+have so that it can decide ([Kinds](kinds/README.md#what-nodes-of-a-kind-can-decide)). This page is
+made from the declarations by `make docs`; [Method](method.md#claims) says how a claim is judged,
+and [Coverage](coverage/README.md) what its verdict is worth.
 """
 
 
@@ -57,6 +58,9 @@ def _claim(claim: Claim) -> Iterator[str]:
     said = f"{claim.source.sentence} ({claim.source.text})".strip()
     yield from wrap(said, WIDTH, initial_indent="> ", subsequent_indent="> ")
     yield ""
+    if claim.about:
+        yield f"About: {', '.join(claim.about)}."
+        yield ""
     yield "| quantity | rule | needs |"
     yield "|---|---|---|"
     for each in claim.criteria:

@@ -17,6 +17,7 @@ from tests.controls.every import CONTROLS
 
 PAGE = Path(__file__).parents[2] / "docs" / "controls.md"
 BEGIN, END = "<!-- controls: written by `make controls` -->\n", "<!-- end of controls -->"
+EVERY = CONTROLS
 DRAWS = 200
 MORE = 6
 """Factor by which a control gets more draws if it fails, since a few draws may fail by chance.
@@ -54,14 +55,20 @@ def _reported(found: list[Outcome]) -> list[Outcome]:
 
 def table(found: Sequence[Sequence[Outcome]]) -> str:
     """The outcomes as a Markdown table."""
-    head = [f"| claim | draws | {' | '.join(KINDS)} |", "|" + "---|" * (2 + len(KINDS))]
+    head = [
+        f"| claim | trials of | draws | {' | '.join(KINDS)} | false by |",
+        "|" + "---|" * (4 + len(KINDS)),
+    ]
     return "\n".join(["Verdicts in % of the draws.", "", *head, *map(row, found), ""])
 
 
 def row(found: Sequence[Outcome]) -> str:
     """The row of one control, with a cell for each of its worlds."""
     claim, draws = found[0].claim, found[0].draws
-    return f"| [{claim}](claims.md#{claim}) | {draws} | {' | '.join(map(cell, found))} |"
+    control = next(each for each in EVERY if each.claim.id == claim)
+    cells = " | ".join(map(cell, found))
+    linked = f"[{claim}](claims.md#{claim})"
+    return f"| {linked} | {control.design} | {draws} | {cells} | {control.by} |"
 
 
 def cell(found: Outcome) -> str:

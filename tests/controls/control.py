@@ -5,22 +5,24 @@ from __future__ import annotations
 import functools
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, TypeVar
 
 import numpy as np
 
 from delaylab_study.analysis.claims.claim import Claim
-from delaylab_study.analysis.claims.imagined import Design
+from delaylab_study.analysis.claims.imagined import CPUS, Design
 from delaylab_study.analysis.claims.judge import judge
 from delaylab_study.analysis.group import Group
 from delaylab_study.papers.studies import find
+from delaylab_study.study.order import plan_trials
 from delaylab_study.study_file.combine import combinations
 from delaylab_study.study_file.load import load_study
+from delaylab_study.verbs.foreseen import designs_of_trials
 from tests.controls.world import Random
 
-Kind = Literal["published", "null", "opposite", "half"]
-KINDS: tuple[Kind, ...] = ("published", "null", "opposite", "half")
+Kind = Literal["published", "false", "opposite"]
+KINDS: tuple[Kind, ...] = ("published", "false", "opposite")
 World = Callable[[Random], list[Group]]
 Truth = TypeVar("Truth")
 ERROR = 0.05
@@ -36,15 +38,16 @@ MISSED = 0.2
 class Control:
     """The worlds of one claim.
 
-    `published` is drawn from the paper's own numbers. `null` has no effect, `opposite` the opposite
-    one, `half` the effect at half its strength. A claim that says that nothing changes has its
-    effect in `null` and `opposite`. `on_edge` is the verdict that the rule gives at half strength
-    in most draws; it shows that the rule has an edge.
+    `published` is drawn from the paper's own numbers. In `false` the claim's sentence is false by a
+    small amount, and `by` says what and how much: about 20 % of the effect or of its bound. In
+    `opposite` the effect is the opposite one, or what the claim says to stay changes a lot.
+    `design` is the study and the scale whose trials are drawn.
     """
 
     claim: Claim
     worlds: Mapping[Kind, World]
-    on_edge: str
+    by: str
+    design: str = ""
 
 
 @dataclass(frozen=True)
@@ -96,16 +99,62 @@ def failures(control: Control, found: Sequence[Outcome]) -> list[str]:
         missed = each.draws - each.verdicts["reproduced"] - by_chance
         if each.kind == "published" and missed > MISSED * each.draws:
             wrong.append(f"{each.claim}: on the paper's numbers {dict(each.verdicts)}")
-        false = each.verdicts["reproduced"] - by_chance * (each.kind == "null")
-        if each.kind in ("null", "opposite") and false > ERROR * each.draws:
+        false = each.verdicts["reproduced"] - by_chance * (each.kind == "false")
+        if each.kind != "published" and false > ERROR * each.draws:
             wrong.append(f"{each.claim}: {each.kind} {dict(each.verdicts)}")
         if each.kind == "opposite" and each.share("contradicted") < 1 - MISSED:
             wrong.append(f"{each.claim}: opposite {dict(each.verdicts)}")
-        if each.kind == "half" and each.verdicts.most_common(1)[0][0] != control.on_edge:
-            wrong.append(
-                f"{each.claim}: at half strength {dict(each.verdicts)}, not {control.on_edge}"
-            )
     return wrong
+
+
+@functools.cache
+def designs_as_run(study: str, scale: str) -> tuple[Design, ...]:
+    """Return the designs of a study as it runs at a scale: all of its levels, packets and repeats.
+
+    Each machine has enough CPUs, and virtual machines run on hardware.
+    """
+    planned = plan_trials(load_study(find(study)), scale, {})
+    return tuple(replace(each, cpus=CPUS) for each in designs_of_trials(planned, (), ()))
+
+
+def as_run(
+    study: str, drawn: Callable[[Truth, Design, Random], Group], scale: str = "quick"
+) -> Callable[[Truth], World]:
+    """Return a function that makes the world of a truth: the trials of a study as it runs."""
+
+    def world(truth: Truth) -> World:
+        return lambda random: [
+            drawn(truth, design, random) for design in designs_as_run(study, scale)
+        ]
+
+    return world
+
+
+def of_sentences(
+    claims: Mapping[str, Claim],
+    study: str,
+    drawn: Callable[[Truth, Design, Random], Group],
+    paper: Truth,
+) -> Callable[..., Control]:
+    """Return a function that makes the controls of a study's claims.
+
+    It takes a claim's id, the truth of the world in which its sentence is false, by what and how
+    much, and the truth of the opposite world. `paper` is the truth of the paper. `scale` is that
+    of the trials: `paper` for a claim that the levels of scale quick cannot decide.
+    """
+
+    published = {scale: as_run(study, drawn, scale)(paper) for scale in ("quick", "paper")}
+
+    def control(
+        claim: str, false: Truth, by: str, opposite: Truth, *, scale: str = "quick"
+    ) -> Control:
+        world = as_run(study, drawn, scale)
+        worlds = (published[scale], world(false), world(opposite))
+        return Control(
+            claims[claim], dict(zip(KINDS, worlds, strict=True)), by, f"{study}, {scale}"
+        )
+
+    return control
 
 
 @functools.cache
@@ -141,14 +190,14 @@ def controls(
 ) -> Callable[[str, Truth, Truth, Truth, str], Control]:
     """Return a function that makes the controls of a paper's claims.
 
-    It takes a claim's id, the truths of its worlds without the effect, with the opposite one and
-    with half of it, and the verdict at half strength. `paper` is the truth of the paper.
+    It takes a claim's id and the truths of its worlds, without the effect and with the opposite
+    one. `paper` is the truth of the paper. `of_sentences` replaces it.
     """
 
     published = world(paper)
 
-    def control(claim: str, null: Truth, opposite: Truth, half: Truth, on_edge: str) -> Control:
-        worlds = (published, *map(world, (null, opposite, half)))
-        return Control(claims[claim], dict(zip(KINDS, worlds, strict=True)), on_edge)
+    def control(claim: str, null: Truth, opposite: Truth, _half: Truth, _on_edge: str) -> Control:
+        worlds = (published, *map(world, (null, opposite)))
+        return Control(claims[claim], dict(zip(KINDS, worlds, strict=True)), "all of it")
 
     return control

@@ -14,9 +14,12 @@ from tests.controls.every import CONTROLS
 
 def test_a_row_has_the_verdicts_of_each_world_the_most_frequent_first() -> None:
     verdicts = Counter({"open": 48, "reproduced": 150, "contradicted": 2})
-    found = [Outcome("a-claim", kind, verdicts) for kind in KINDS]
+    control = CONTROLS[0]
+    name = control.claim.id
+    found = [Outcome(name, kind, verdicts) for kind in KINDS]
     cell = "reproduced 75, open 24, contradicted 1"
-    assert page.row(found) == f"| [a-claim](claims.md#a-claim) | 200 |{f' {cell} |' * 4}"
+    head = f"| [{name}](claims.md#{name}) | {control.design} | 200 |"
+    assert page.row(found) == f"{head}{f' {cell} |' * 3} {control.by} |"
 
 
 @pytest.mark.parametrize(("fails", "times"), [(False, 1), (True, page.MORE)])

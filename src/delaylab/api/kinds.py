@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from delaylab.spec.facts import is_virtual_machine, mechanisms_of
 from delaylab.spec.kinds import (
     FACTS,
     FIELDS_OF_KINDS,
@@ -9,15 +10,17 @@ from delaylab.spec.kinds import (
     NodeSpec,
     QemuNode,
     facts_of,
-    is_virtual_machine,
 )
+from delaylab.spec.mechanisms import Mechanism
 
 __all__ = [
     "FACTS",
     "FIELDS_OF_KINDS",
     "HostedNode",
+    "Mechanism",
     "NodeSpec",
     "QemuNode",
     "facts_of",
     "is_virtual_machine",
+    "mechanisms_of",
 ]

@@ -10,6 +10,7 @@ from pydantic import Field, model_validator
 from delaylab.spec.base import Cpus, InterfaceName, Name, Packages, Texts, no_items
 from delaylab.spec.capabilities import Capability
 from delaylab.spec.carrier import CarrierBy
+from delaylab.spec.mechanisms import OF_HOST_KERNEL, OF_MACHINE, OF_OWN_KERNEL, Mechanism
 from delaylab.spec.places import PlaceSpec
 from delaylab.spec.programs import (
     Environment,
@@ -24,7 +25,7 @@ from delaylab.spec.variants import Variants, all_fields
 from delaylab.units import Multiple, Share, Size
 
 SMALLEST_QUOTA = Multiple(Share.WHOLE // 100)
-"""The kernel's smallest quota is 1 ms in each period, which is 100 ms."""
+"""The kernel's smallest: 1 ms of each 100 ms."""
 Memory = Annotated[
     Size | None,
     Field(description="The memory of a virtual machine; of a container the memory limit."),
@@ -45,6 +46,7 @@ class NodeSpec(Variants):
     """The means to take the carrier of a node's card; None if nothing can."""
     emulated: ClassVar[bool] = False
     """True for nodes that are emulated in software where the CPU cannot run them."""
+    mechanisms: ClassVar[frozenset[Mechanism]] = OF_HOST_KERNEL
 
     kind: str = Field(
         "netns", description="The technology that the node is made with; see docs/kinds."
@@ -319,6 +321,7 @@ class QemuNode(KernelNode, ImageNode):
 
     carrier = "monitor"
     emulated = True
+    mechanisms = OF_MACHINE
     kind: Literal["qemu"]
     vcpus: Vcpus = 1
     scratch: bool = Field(
@@ -355,6 +358,7 @@ class UmlNode(KernelNode):
     """A User-Mode Linux."""
 
     carrier = "agent"
+    mechanisms = OF_OWN_KERNEL
     kind: Literal["uml"]
 
 
@@ -365,6 +369,7 @@ class XenNode(NodeSpec):
     virtual_machine = True
     own_root = True
     emulated = True
+    mechanisms = OF_MACHINE
     kind: Literal["xen"]
     memory: Memory = None
     vcpus: Vcpus = 1
@@ -393,8 +398,3 @@ FIELDS_OF_KINDS = {
 def facts_of(kind: str | None) -> type[NodeSpec]:
     """Return what is true of a kind; of one that only another version knows, the usual."""
     return FACTS.get(kind or "", NodeSpec)
-
-
-def is_virtual_machine(kind: str) -> bool:
-    """Return True if nodes of a kind are virtual machines, which have kernels of their own."""
-    return facts_of(kind).virtual_machine

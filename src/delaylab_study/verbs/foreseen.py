@@ -8,7 +8,7 @@ cannot start. What they do not show as reproduced, the study cannot test (`paper
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 from delaylab.api.doctor import RoundTrip, round_trip_of_kind
@@ -74,7 +74,7 @@ def foreseen(
     """
     if not study.spec.claims:
         return []
-    designs = list(_designs(planned, unfit, emulated))
+    designs = list(designs_of_trials(planned, unfit, emulated))
     imagined = Imagined(designs)
     alike: list[Group] = []
     known = known_claims(paper)
@@ -137,8 +137,8 @@ def _told(finding: Finding, verdict: Verdict | None) -> Foreseen:
     )
 
 
-def _designs(
-    planned: list[Planned], unfit: dict[str, str], emulated: frozenset[str]
+def designs_of_trials(
+    planned: list[Planned], unfit: Collection[str], emulated: Collection[str]
 ) -> Iterator[Design]:
     """Yield the design of each combination of levels, without trials that cannot run.
 

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
+from delaylab.api.kinds import Mechanism
 from delaylab_study.analysis.claims.rule import Rule
 from delaylab_study.analysis.group import Group
 from delaylab_study.analysis.statistics.effects import Effect
@@ -38,7 +39,8 @@ class Measured:
 
     `words` is the observation in words. `published` is the paper's own value of the effect. With
     `aside`, the scenario is shown and does not decide: the paper did not have it, or does not claim
-    it.
+    it. `kinds` are those of the nodes that stand for the paper's systems; left out, the kinds of
+    the groups' senders.
     """
 
     scenario: str
@@ -47,6 +49,7 @@ class Measured:
     words: str = ""
     published: float | None = None
     aside: bool = False
+    kinds: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +83,8 @@ class Claim:
     `caveat` is added to the reason of a verdict other than `reproduced`: what else may explain it.
     `own` is True for a claim that a study declares itself: there is nothing to reproduce, so its
     verdicts are `holds` and `does not hold`. `published_in` is the source of its published value.
+    `about` are the mechanisms that the sentence is about: nodes that lack one of them do not decide
+    it (`mechanisms`).
     """
 
     id: str
@@ -89,3 +94,4 @@ class Claim:
     caveat: str = ""
     own: bool = False
     published_in: str = ""
+    about: Sequence[Mechanism] = ()

@@ -17,6 +17,7 @@ from delaylab_study.analysis.claims.finding import (
     Scenario,
     Verdict,
 )
+from delaylab_study.analysis.claims.mechanisms import fitting
 from delaylab_study.analysis.claims.rule import Rule, Stand, half_width
 from delaylab_study.analysis.claims.words import amount, rule_in_words
 from delaylab_study.analysis.group import Group
@@ -45,29 +46,36 @@ def judge(
     decided by its criteria, all of which must hold. It is open if the data leave a criterion open,
     or if a doubt undermines it (`doubted`).
 
-    With `on_hardware` the claim is about virtual machines with hardware support. Emulated ones then
-    decide nothing: their scenarios are set aside where there are others, and if there are none the
-    claim is not testable here, whatever the number of trials.
+    Scenarios whose nodes lack a mechanism that the claim is about are set aside where there are
+    others. If there are none, the claim is not testable here, and the finding shows what was
+    measured.
+
+    With `on_hardware` a claim that names no mechanism is about virtual machines with hardware
+    support. Emulated ones then decide nothing, in the same way.
 
     `out_of_reach` is the reason why trials like these cannot test the claim, "" if they can. With
     one the claim is not testable here, and the finding shows what was measured.
     """
     applied, untreated = treated(groups)
+    on_hardware = on_hardware and not claim.about
     used: list[Group] = []
     judged: list[JudgedCriterion] = []
+    lacking = ""
     try:
         for criterion in claim.criteria:
-            judged.append(_judged(criterion, applied, used, on_hardware=on_hardware))
+            fit = fitting(list(criterion.measure(applied)), claim.about)
+            lacking = lacking or fit.lacking
+            judged.append(_judged(criterion, fit.measured, used, on_hardware=on_hardware))
     except NotTestable as reason:
         why = f"{reason}{_left_out(untreated)}"
         return _finding(claim, "not testable here", why, (), ())
     doubts = _doubts(claim, judged, used, on_hardware=on_hardware)
     verdicts = OWN_VERDICTS if claim.own else VERDICTS
-    verdict, why, judged = _verdict(verdicts, judged, doubts, out_of_reach)
+    verdict, why, judged = _verdict(verdicts, judged, doubts, lacking or out_of_reach)
     if _all(judged) is not True and claim.caveat:
         why = f"{why}. {claim.caveat}"
     found = _finding(claim, verdict, f"{why}{_left_out(untreated)}", tuple(judged), doubts)
-    return replace(found, out_of_reach=out_of_reach)
+    return replace(found, out_of_reach=lacking or out_of_reach)
 
 
 def _doubts(
@@ -138,13 +146,12 @@ def _finding(
 
 
 def _judged(
-    criterion: Criterion, groups: list[Group], used: list[Group], *, on_hardware: bool
+    criterion: Criterion, measured: list[Measured], used: list[Group], *, on_hardware: bool
 ) -> JudgedCriterion:
     """Return a judged criterion, and add the groups that it rests on to `used`.
 
     Raise NotTestable if no scenario can decide.
     """
-    measured = list(criterion.measure(groups))
     if on_hardware:
         measured = emulated_aside(measured)
     counted = [each for each in measured if not each.aside]

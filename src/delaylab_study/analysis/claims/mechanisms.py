@@ -1,0 +1,82 @@
+"""Mechanisms: which scenarios can decide a claim, by what its sentence is about.
+
+A stand-in decides only what it shares with the original. A claim names the mechanisms that its
+sentence is about, and each kind of node has some of them. Namespaces have no scheduler of their
+own, so they decide nothing about how a hypervisor shares CPUs. Emulated virtual machines are
+scheduled as real ones are, but their speed is an emulator's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+
+from delaylab.api.kinds import Mechanism, facts_of, mechanisms_of
+from delaylab.api.records import DoubtKind
+from delaylab_study.analysis.claims.claim import Measured
+from delaylab_study.analysis.group import Group
+
+LACKED: dict[Mechanism, str] = {
+    "stack": "a protocol stack of their own",
+    "link": "links",
+    "protocol": "the protocol",
+    "computation": "programs",
+    "scheduling": "a scheduler that gives CPUs to whole systems",
+    "forwarding": "a kernel of their own on hardware, with the cost of a frame's way into it",
+    "card": "a network card that hardware runs",
+    "clock": "a clock of their own on hardware",
+    "speed": "the speed of hardware",
+}
+"""Description of nodes that have a mechanism, to follow `nodes with`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fitting:
+    """The scenarios of a claim; those that cannot decide are aside, unless none can.
+
+    `lacking` says what none of them has; "" if one decides.
+    """
+
+    measured: list[Measured]
+    lacking: str = ""
+
+
+def fitting(measured: Sequence[Measured], about: Collection[Mechanism]) -> Fitting:
+    """Return the scenarios, with those aside whose nodes lack what a claim is about."""
+    lacks = [_lacked(each, about) for each in measured]
+    counted = [lack for each, lack in zip(measured, lacks, strict=True) if not each.aside]
+    if counted and all(counted):
+        return Fitting(list(measured), _said(counted[0], measured))
+    told = zip(measured, lacks, strict=True)
+    return Fitting([replace(each, aside=each.aside or bool(lack)) for each, lack in told])
+
+
+def _lacked(measured: Measured, about: Collection[Mechanism]) -> list[Mechanism]:
+    """Return the mechanisms of `about` that one of a scenario's kinds lacks, in their order."""
+    had = [mechanisms_of(kind, emulated=_emulated(measured)) for kind in _kinds(measured)]
+    return [each for each in about if any(each not in mechanisms for mechanisms in had)]
+
+
+def _kinds(measured: Measured) -> list[str]:
+    return list(measured.kinds) or list(dict.fromkeys(group.kind for group in measured.groups))
+
+
+def _emulated(measured: Measured) -> bool:
+    """Return True if virtual machines were emulated in a trial of a scenario."""
+    return any(_is_emulated(group) for group in measured.groups)
+
+
+def _is_emulated(group: Group) -> bool:
+    warnings = (warning for trial in group.trials for warning in trial.warnings)
+    return any(warning.kind == DoubtKind.EMULATED for warning in warnings)
+
+
+def _said(lacked: Sequence[Mechanism], measured: Sequence[Measured]) -> str:
+    """Return what is needed, and what was there instead, in words."""
+    counted = [each for each in measured if not each.aside]
+    kinds = dict.fromkeys(
+        f"{kind} (emulated)" if facts_of(kind).emulated and _emulated(each) else kind
+        for each in counted
+        for kind in _kinds(each)
+    )
+    return f"needs nodes with {LACKED[lacked[0]]}; here are {', '.join(kinds)}"
