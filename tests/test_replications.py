@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tools import replications_page
+from tools import kept_findings, replications_page
 
 from delaylab_study.analysis.analyse import groups
 from delaylab_study.charts import words
@@ -39,15 +39,15 @@ def test_the_page_has_every_finding_with_its_scenarios(tmp_path: Path) -> None:
 
 
 def test_the_page_in_the_docs_is_made_from_what_is_kept_there() -> None:
-    page, kept = replications_page.PAGE, replications_page.KEPT
+    page, kept = replications_page.PAGE, kept_findings.KEPT
     assert page.exists() == kept.exists()
     assert not page.exists() or page.read_text() == replications_page.page()
 
 
 def test_kept_verdicts_are_those_that_their_studies_can_give() -> None:
     """A kept verdict is one that the paper's own numbers show at the levels that ran."""
-    before = replications_page.KeptStudy.model_validate_json(
-        (replications_page.KEPT / "vem2006.json").read_text()
+    before = kept_findings.KeptStudy.model_validate_json(
+        (kept_findings.KEPT / "vem2006.json").read_text()
     )
     untested, other = (
         next(each for each in before.claims if each.id == name)
@@ -62,3 +62,21 @@ def test_kept_verdicts_are_those_that_their_studies_can_give() -> None:
     assert found.undecided_because == untested.undecided_because
     assert found.criteria == untested.criteria, "what was measured stays"
     assert same == other
+
+
+def test_a_verdict_by_an_earlier_rule_is_not_shown(tmp_path: Path) -> None:
+    kept = kept_findings.KEPT / "vem2006.json"
+    study = kept_findings.KeptStudy.model_validate_json(kept.read_text())
+    claim = next(each for each in study.claims if each.id == "loss-as-asked")
+    other = [each.model_copy(update={"rule": "another"}) for each in claim.criteria]
+    gone = claim.model_copy(update={"id": "no-claim-any-more"})
+    changed = claim.model_copy(update={"criteria": other})
+    (tmp_path / "one.json").write_text(
+        study.model_copy(update={"claims": [changed, gone]}).model_dump_json()
+    )
+    (shown,) = kept_findings.read(tmp_path)[0].claims
+    assert (shown.id, shown.verdict, shown.criteria) == (
+        "loss-as-asked",
+        kept_findings.EARLIER_RULE,
+        [],
+    )

@@ -17,8 +17,8 @@ import yaml
 
 from delaylab_study.analysis.claims.claim import Claim
 from delaylab_study.papers.loading import claims
+from tools.kept_findings import EARLIER_RULE, read
 from tools.marked_part import write
-from tools.replications_page import KEPT, KeptStudy
 
 FOLDER = Path(__file__).parent.parent / "docs" / "coverage"
 INDEX, WORTH = FOLDER / "README.md", FOLDER / "worth.yaml"
@@ -27,7 +27,7 @@ STATES = ("implemented", "substituted", "absent")
 """First words of a row that is written by hand: what is here of a part of the paper."""
 WORTHS = ("Decides its sentence", "Decides a part", "Decides nothing")
 """First words of a line on the worth of a verdict."""
-VERDICTS = ("reproduced", "contradicted", "open", "not testable here")
+VERDICTS = ("reproduced", "contradicted", "open", "not testable here", EARLIER_RULE)
 NOT_RUN = "not run yet"
 ROMAN = {"I": 1, "II": 2, "III": 3, "IV": 4, "V": 5, "VI": 6, "VII": 7, "VIII": 8}
 CELL = re.compile(r"^\| ([^|]+) \| [^|]+ \| (\w+)\b")
@@ -72,8 +72,7 @@ def worths() -> dict[str, str]:
 
 def verdicts() -> dict[str, str]:
     """Return the published verdict on each claim, by the claim's id."""
-    studies = (KeptStudy.model_validate_json(each.read_text()) for each in KEPT.glob("*.json"))
-    return {each.id: each.verdict for study in studies for each in study.claims}
+    return {each.id: each.verdict for study in read() for each in study.claims}
 
 
 def part(found: list[Claim]) -> str:

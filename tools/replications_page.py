@@ -19,8 +19,6 @@ from datetime import datetime
 from pathlib import Path
 from textwrap import fill
 
-from pydantic import BaseModel, ConfigDict
-
 from delaylab.progress import silent
 from delaylab_study.analysis.analyse import groups
 from delaylab_study.analysis.claims.finding import (
@@ -38,17 +36,27 @@ from delaylab_study.papers.studies import find
 from delaylab_study.study import fits, order
 from delaylab_study.study_file.load import load_study
 from delaylab_study.verbs.foreseen import foreseen
+from tools.kept_findings import (
+    EARLIER_RULE,
+    KEPT,
+    KeptClaim,
+    KeptCriterion,
+    KeptScenario,
+    KeptStudy,
+    read,
+)
 
 DOCS = Path(__file__).parent.parent / "docs"
-PAGE, KEPT = DOCS / "replications.md", DOCS / "replications"
+PAGE = DOCS / "replications.md"
 HEAD = """\
 # Replications
 
 What this machine said to every claim of the papers. Sentences, quantities and rules are in
 [Claims](claims.md); [Method](method.md#claims) says how a claim is judged. This page is made from
 the findings of whole studies by `.venv/bin/python -m tools.replications_page DATASET …`. A claim
-that is not testable here names what is missing. [Coverage](coverage/README.md) says what the
-verdict on each claim is worth.
+that is not testable here names what is missing. A verdict by an earlier rule is not shown: the
+claim is to be measured again. [Coverage](coverage/README.md) says what the verdict on each claim is
+worth.
 """
 NOT_RUN = "Not run yet"
 NOT_TESTABLE = "not testable here"
@@ -62,61 +70,10 @@ COLUMNS = {
     "contradicted, or does not hold": ("contradicted", "does not hold"),
     "open": ("open",),
     NOT_TESTABLE: (NOT_TESTABLE,),
+    EARLIER_RULE: (EARLIER_RULE,),
 }
 """The columns of the overview, and the verdicts that each counts."""
 WIDTH = 100
-
-
-class KeptScenario(BaseModel):
-    """The effect in one scenario, in words."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    name: str
-    effect: str
-    published: str
-    says: str
-
-
-class KeptCriterion(BaseModel):
-    """One quantity of a claim with its rule and its scenarios."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    quantity: str
-    rule: str
-    scenarios: list[KeptScenario]
-
-
-class KeptClaim(BaseModel):
-    """One finding, in words; `effect` is that of the scenario that decided.
-
-    `undecided_because` says what leaves it undecided, or how many trials would decide it.
-    """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    id: str
-    verdict: str
-    effect: str
-    published: str
-    why: str
-    undecided_because: str
-    criteria: list[KeptCriterion]
-
-
-class KeptStudy(BaseModel):
-    """The findings of one study, with the machine and the command that made them."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    study: str
-    command: str
-    machine: str
-    created: str
-    minutes: float
-    trials: str
-    claims: list[KeptClaim]
 
 
 def kept(dataset: Path) -> KeptStudy:
@@ -247,9 +204,7 @@ def _taken_back(claim: KeptClaim, reason: str) -> KeptClaim:
 
 def page(kept_in: Path = KEPT) -> str:
     """Return the page's text, from what is kept."""
-    studies = [
-        KeptStudy.model_validate_json(path.read_text()) for path in sorted(kept_in.glob("*.json"))
-    ]
+    studies = read(kept_in)
     parts = [line for study in studies for line in _study(study)]
     return "\n".join([HEAD, *_overview(studies), *parts]) + _missing(studies)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from delaylab.api.records import DoubtKind
@@ -51,10 +51,38 @@ class ClaimDoubt:
         return f"{self.kind} in {self.trials} of {self.of} trials"
 
 
+@dataclass(frozen=True, slots=True)
+class GroupDoubts:
+    """The doubts about a group's trials: in how many of them there is one of each kind.
+
+    `cpu_bound` has for each event the number of trials in which it was bound by CPUs, and None for
+    an event of which a trial does not know it. It is empty for trials without events.
+    """
+
+    trials: int
+    counts: Mapping[str, int]
+    cpu_bound: tuple[int | None, ...] = ()
+
+
+def doubts_in(group: Group) -> GroupDoubts:
+    """Return the doubts about a group's trials."""
+    counts = Counter(kind for kinds in _kinds(group) for kind in kinds)
+    events = max((len(trial.events) for trial in group.convergence), default=0)
+    bound = tuple(_cpu_bound(group, number) for number in range(events))
+    return GroupDoubts(len(group.trials), dict(counts), bound)
+
+
 def doubts_of(
     used: Sequence[Group], *, on_hardware: bool = False, event: int | None = None
 ) -> tuple[ClaimDoubt, ...]:
-    """Return the doubts about the trials of these groups, those that undermine a verdict first.
+    """Return the doubts about the trials of these groups, as `joined` does."""
+    return joined([doubts_in(group) for group in used], on_hardware=on_hardware, event=event)
+
+
+def joined(
+    used: Sequence[GroupDoubts], *, on_hardware: bool = False, event: int | None = None
+) -> tuple[ClaimDoubt, ...]:
+    """Return the doubts about the trials of all groups, those that undermine a verdict first.
 
     With `on_hardware` the claim is about virtual machines with hardware support, so a doubt that
     they were emulated undermines it, too. With `event`, the number of an event from 0 on, they are
@@ -62,9 +90,11 @@ def doubts_of(
     """
     undermining: frozenset[str] = UNDERMINING
     undermining |= {DoubtKind.EMULATED} if on_hardware else set()
-    of = sum(len(group.trials) for group in used)
-    counts = Counter(kind for group in used for kinds in _kinds(group) for kind in kinds)
-    waited = None if event is None else _cpu_bound(used, event)
+    of = sum(group.trials for group in used)
+    counts: Counter[str] = Counter()
+    for group in used:
+        counts.update(group.counts)
+    waited = None if event is None else _waited(used, event)
     if waited is not None:
         undermining = (undermining - OF_THE_MACHINE) | {CPU_BOUND}
         counts.update({CPU_BOUND: waited} if waited else {})
@@ -73,6 +103,13 @@ def doubts_of(
         for kind, trials in counts.items()
     ]
     return tuple(sorted(found, key=lambda each: (not each.undermines, -each.trials, each.kind)))
+
+
+def _waited(used: Sequence[GroupDoubts], event: int) -> int | None:
+    """Return in how many trials an event was bound by CPUs; None if one does not know it."""
+    found = [group.cpu_bound[event] for group in used if event < len(group.cpu_bound)]
+    known = [each for each in found if each is not None]
+    return sum(known) if found and len(known) == len(found) else None
 
 
 def kinds_by_trial(groups: Sequence[Group]) -> dict[str, list[str]]:
@@ -84,12 +121,11 @@ def kinds_by_trial(groups: Sequence[Group]) -> dict[str, list[str]]:
     }
 
 
-def _cpu_bound(used: Sequence[Group], number: int) -> int | None:
+def _cpu_bound(group: Group, number: int) -> int | None:
     """Return in how many trials an event was bound by CPUs; None if a trial does not know it."""
-    trials = [trial for group in used for trial in group.convergence if number < len(trial.events)]
-    events = [trial.events[number] for trial in trials]
+    events = [trial.events[number] for trial in group.convergence if number < len(trial.events)]
     known = all(event.record.waited is not None for event in events)
-    return sum(event.is_cpu_bound for event in events) if events and known else None
+    return sum(event.is_cpu_bound for event in events) if known else None
 
 
 def _kinds(group: Group) -> Iterator[set[str]]:

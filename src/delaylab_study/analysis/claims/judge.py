@@ -6,9 +6,8 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from delaylab.api.records import DoubtKind
-from delaylab_study.analysis.claims.claim import Claim, Criterion, Measured, NotTestable
-from delaylab_study.analysis.claims.doubted import CPU_BOUND, ClaimDoubt, doubts_of
+from delaylab_study.analysis.claims.claim import Claim, Criterion
+from delaylab_study.analysis.claims.doubted import CPU_BOUND, ClaimDoubt, GroupDoubts, joined
 from delaylab_study.analysis.claims.finding import (
     OWN_VERDICTS,
     VERDICTS,
@@ -18,10 +17,10 @@ from delaylab_study.analysis.claims.finding import (
     Verdict,
 )
 from delaylab_study.analysis.claims.mechanisms import fitting
+from delaylab_study.analysis.claims.observed import Observed, ObservedScenario, observe
 from delaylab_study.analysis.claims.rule import Rule, Stand, half_width
 from delaylab_study.analysis.claims.words import amount, rule_in_words
 from delaylab_study.analysis.group import Group
-from delaylab_study.analysis.treatments.check import Untreated, treated
 
 MOST_TIMES = 1000
 """The largest number of times as many trials that a reason names."""
@@ -40,11 +39,18 @@ LISTED = 6
 def judge(
     claim: Claim, groups: list[Group], *, on_hardware: bool = False, out_of_reach: str = ""
 ) -> Finding:
-    """Return the verdict on a claim.
+    """Return the verdict on a claim from the trials of a study (`observe`, `decide`)."""
+    observed = observe(claim, groups)
+    return decide(claim, observed, on_hardware=on_hardware, out_of_reach=out_of_reach)
 
-    Trials whose loads or closed loop did not do what they stand for are left out. The claim is then
-    decided by its criteria, all of which must hold. It is open if the data leave a criterion open,
-    or if a doubt undermines it (`doubted`).
+
+def decide(
+    claim: Claim, observed: Observed, *, on_hardware: bool = False, out_of_reach: str = ""
+) -> Finding:
+    """Return the verdict on a claim from what was observed.
+
+    The claim is decided by its criteria, all of which must hold. It is open if the data leave a
+    criterion open, or if a doubt undermines it (`doubted`).
 
     Scenarios whose nodes lack a mechanism that the claim is about are set aside where there are
     others. If there are none, the claim is not testable here, and the finding shows what was
@@ -56,30 +62,32 @@ def judge(
     `out_of_reach` is the reason why trials like these cannot test the claim, "" if they can. With
     one the claim is not testable here, and the finding shows what was measured.
     """
-    applied, untreated = treated(groups)
+    if observed.missing:
+        why = f"{observed.missing}{observed.left_out}"
+        return _finding(claim, "not testable here", why, (), ())
     on_hardware = on_hardware and not claim.about
-    used: list[Group] = []
+    used: dict[int, GroupDoubts] = {}
     judged: list[JudgedCriterion] = []
     lacking = ""
-    try:
-        for criterion in claim.criteria:
-            fit = fitting(list(criterion.measure(applied)), claim.about)
-            lacking = lacking or fit.lacking
-            judged.append(_judged(criterion, fit.measured, used, on_hardware=on_hardware))
-    except NotTestable as reason:
-        why = f"{reason}{_left_out(untreated)}"
-        return _finding(claim, "not testable here", why, (), ())
-    doubts = _doubts(claim, judged, used, on_hardware=on_hardware)
+    for criterion, seen in zip(claim.criteria, observed.criteria, strict=True):
+        fit = fitting(seen.scenarios, claim.about)
+        lacking = lacking or fit.lacking
+        scenarios = emulated_aside(fit.scenarios) if on_hardware else fit.scenarios
+        counted = [each for each in scenarios if not each.aside]
+        used |= {place: observed.groups[place] for each in counted for place in each.groups}
+        judged.append(_judged(criterion, scenarios))
+    doubts = _doubts(claim, judged, list(used.values()), on_hardware=on_hardware)
     verdicts = OWN_VERDICTS if claim.own else VERDICTS
-    verdict, why, judged = _verdict(verdicts, judged, doubts, lacking or out_of_reach)
+    untestable = lacking or out_of_reach
+    verdict, why, judged = _verdict(verdicts, judged, doubts, untestable)
     if _all(judged) is not True and claim.caveat:
         why = f"{why}. {claim.caveat}"
-    found = _finding(claim, verdict, f"{why}{_left_out(untreated)}", tuple(judged), doubts)
-    return replace(found, out_of_reach=lacking or out_of_reach)
+    found = _finding(claim, verdict, f"{why}{observed.left_out}", tuple(judged), doubts)
+    return replace(found, out_of_reach=untestable)
 
 
 def _doubts(
-    claim: Claim, judged: Sequence[JudgedCriterion], used: list[Group], *, on_hardware: bool
+    claim: Claim, judged: Sequence[JudgedCriterion], used: list[GroupDoubts], *, on_hardware: bool
 ) -> tuple[ClaimDoubt, ...]:
     """Return the doubts about the trials that a claim rests on.
 
@@ -88,7 +96,7 @@ def _doubts(
     """
     events = {criterion.event for criterion in claim.criteria}
     event = events.pop() if len(events) == 1 else None
-    found = doubts_of(used, on_hardware=on_hardware, event=event)
+    found = joined(used, on_hardware=on_hardware, event=event)
     if _all(judged) and all(criterion.would_be_shorter() for criterion in claim.criteria):
         found = tuple(
             replace(each, undermines=False) if each.kind == CPU_BOUND else each for each in found
@@ -145,21 +153,9 @@ def _finding(
     )
 
 
-def _judged(
-    criterion: Criterion, measured: list[Measured], used: list[Group], *, on_hardware: bool
-) -> JudgedCriterion:
-    """Return a judged criterion, and add the groups that it rests on to `used`.
-
-    Raise NotTestable if no scenario can decide.
-    """
-    if on_hardware:
-        measured = emulated_aside(measured)
-    counted = [each for each in measured if not each.aside]
-    if not counted:
-        raise NotTestable(f"needs {criterion.needs}")
-    for group in (group for each in counted for group in each.groups):
-        if not any(group is known for known in used):
-            used.append(group)
+def _judged(criterion: Criterion, scenarios: Sequence[ObservedScenario]) -> JudgedCriterion:
+    """Return a judged criterion; at least one of its scenarios can decide."""
+    counted = [each for each in scenarios if not each.aside]
     rule, effects = criterion.rule, [each.effect for each in counted]
     stand = rule.decide(effects)
     deciding = _deciding(rule, counted)
@@ -170,32 +166,32 @@ def _judged(
         bounds=(rule.least, rule.most),
         stand=stand,
         deciding=_scenario(rule, deciding, len(counted)),
-        scenarios=tuple(_scenario(rule, each, len(counted)) for each in measured),
+        scenarios=tuple(_scenario(rule, each, len(counted)) for each in scenarios),
         needed=_needed(criterion, counted) if stand is None else "",
         is_difference=criterion.is_difference,
     )
 
 
-def _scenario(rule: Rule, measured: Measured, among: int) -> Scenario:
+def _scenario(rule: Rule, observed: ObservedScenario, among: int) -> Scenario:
     return Scenario(
-        name=measured.scenario,
-        effect=measured.effect.value,
-        interval=measured.effect.interval,
-        published=measured.published,
-        stand=rule.stand(measured.effect, among),
-        words=measured.words,
-        aside=measured.aside,
+        name=observed.name,
+        effect=observed.effect.value,
+        interval=observed.effect.interval,
+        published=observed.published,
+        stand=rule.stand(observed.effect, among),
+        words=observed.words,
+        aside=observed.aside,
     )
 
 
-def _deciding(rule: Rule, counted: Sequence[Measured]) -> Measured:
+def _deciding(rule: Rule, counted: Sequence[ObservedScenario]) -> ObservedScenario:
     """Return the scenario that the verdict rests on: its own stand is that of the criterion."""
     n = len(counted)
     ordered = sorted(counted, key=lambda each: rule.support(each.effect, n))
     return {"every": ordered[0], "most": ordered[(n - 1) // 2], "some": ordered[-1]}[rule.scenarios]
 
 
-def _needed(criterion: Criterion, counted: Sequence[Measured]) -> str:
+def _needed(criterion: Criterion, counted: Sequence[ObservedScenario]) -> str:
     """Return how many more trials would decide, in words, from the intervals of those measured."""
     rule = criterion.rule
     undecided = [each.effect for each in counted if rule.stand(each.effect, len(counted)) is None]
@@ -252,26 +248,8 @@ def _said(scenario: Scenario) -> str:
     return ": ".join(part for part in (f"{scenario.name}{aside}", scenario.words) if part)
 
 
-def _left_out(untreated: Sequence[Untreated]) -> str:
-    if not untreated:
-        return ""
-    first = untreated[0]
-    more = f", and {len(untreated) - 1} more" if len(untreated) > 1 else ""
-    return f". Left out, because {first.check.failure}: {first.text}{more}"
-
-
-def emulated_aside(measured: Sequence[Measured]) -> list[Measured]:
+def emulated_aside(scenarios: Sequence[ObservedScenario]) -> list[ObservedScenario]:
     """Return the scenarios with emulated ones set aside, unless no other could decide."""
-    others = [each for each in measured if not each.aside and not _is_emulated(each)]
-    if not others:
-        return list(measured)
-    return [replace(each, aside=True) if _is_emulated(each) else each for each in measured]
-
-
-def _is_emulated(measured: Measured) -> bool:
-    return any(
-        warning.kind == DoubtKind.EMULATED
-        for group in measured.groups
-        for trial in group.trials
-        for warning in trial.warnings
-    )
+    if all(each.aside or each.emulated for each in scenarios):
+        return list(scenarios)
+    return [replace(each, aside=each.aside or each.emulated) for each in scenarios]

@@ -12,9 +12,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
 from delaylab.api.kinds import Mechanism, facts_of, mechanisms_of
-from delaylab.api.records import DoubtKind
-from delaylab_study.analysis.claims.claim import Measured
-from delaylab_study.analysis.group import Group
+from delaylab_study.analysis.claims.observed import ObservedScenario
 
 LACKED: dict[Mechanism, str] = {
     "stack": "a protocol stack of their own",
@@ -37,46 +35,32 @@ class Fitting:
     `lacking` says what none of them has; "" if one decides.
     """
 
-    measured: list[Measured]
+    scenarios: list[ObservedScenario]
     lacking: str = ""
 
 
-def fitting(measured: Sequence[Measured], about: Collection[Mechanism]) -> Fitting:
+def fitting(scenarios: Sequence[ObservedScenario], about: Collection[Mechanism]) -> Fitting:
     """Return the scenarios, with those aside whose nodes lack what a claim is about."""
-    lacks = [_lacked(each, about) for each in measured]
-    counted = [lack for each, lack in zip(measured, lacks, strict=True) if not each.aside]
+    lacks = [_lacked(each, about) for each in scenarios]
+    told = list(zip(scenarios, lacks, strict=True))
+    counted = [lack for each, lack in told if not each.aside]
     if counted and all(counted):
-        return Fitting(list(measured), _said(counted[0], measured))
-    told = zip(measured, lacks, strict=True)
+        return Fitting(list(scenarios), _said(counted[0], scenarios))
     return Fitting([replace(each, aside=each.aside or bool(lack)) for each, lack in told])
 
 
-def _lacked(measured: Measured, about: Collection[Mechanism]) -> list[Mechanism]:
+def _lacked(scenario: ObservedScenario, about: Collection[Mechanism]) -> list[Mechanism]:
     """Return the mechanisms of `about` that one of a scenario's kinds lacks, in their order."""
-    had = [mechanisms_of(kind, emulated=_emulated(measured)) for kind in _kinds(measured)]
+    had = [mechanisms_of(kind, emulated=scenario.emulated) for kind in scenario.kinds]
     return [each for each in about if any(each not in mechanisms for mechanisms in had)]
 
 
-def _kinds(measured: Measured) -> list[str]:
-    return list(measured.kinds) or list(dict.fromkeys(group.kind for group in measured.groups))
-
-
-def _emulated(measured: Measured) -> bool:
-    """Return True if virtual machines were emulated in a trial of a scenario."""
-    return any(_is_emulated(group) for group in measured.groups)
-
-
-def _is_emulated(group: Group) -> bool:
-    warnings = (warning for trial in group.trials for warning in trial.warnings)
-    return any(warning.kind == DoubtKind.EMULATED for warning in warnings)
-
-
-def _said(lacked: Sequence[Mechanism], measured: Sequence[Measured]) -> str:
+def _said(lacked: Sequence[Mechanism], scenarios: Sequence[ObservedScenario]) -> str:
     """Return what is needed, and what was there instead, in words."""
-    counted = [each for each in measured if not each.aside]
     kinds = dict.fromkeys(
-        f"{kind} (emulated)" if facts_of(kind).emulated and _emulated(each) else kind
-        for each in counted
-        for kind in _kinds(each)
+        f"{kind} (emulated)" if facts_of(kind).emulated and each.emulated else kind
+        for each in scenarios
+        for kind in each.kinds
+        if not each.aside
     )
     return f"needs nodes with {LACKED[lacked[0]]}; here are {', '.join(kinds)}"
