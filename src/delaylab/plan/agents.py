@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from delaylab.io.values import JsonObject
@@ -39,6 +39,9 @@ from delaylab.spec.this_machine import HERE
 
 BOOT_BESIDE_MS = 3_000
 """Milliseconds that each machine adds to the boot deadline of all: they share CPUs."""
+CONTAINER_BESIDE_MS = 500
+"""Milliseconds that each container adds to the start deadline of all, for the same reason: on two
+CPUs an engine starts a dozen in a second at rest, and fewer beside other work."""
 USUAL_WEIGHT = 100
 """The `cpu_weight` of a node that has none, in a lab where another has one, or a quota."""
 
@@ -79,6 +82,7 @@ def agents(
         of_nodes.append(replace(agent, own_folders=own_folders(node.name, node.spec), sysctls=own))
     of_nodes = [_with_interface(*each, network) for each in zip(nodes, of_nodes, strict=True)]
     of_nodes = _with_shares(nodes, of_nodes)
+    services, of_nodes = _with_time(services, nodes), _with_time(of_nodes, nodes)
     wire = [
         Agent(wire_agent(machine), sysctls={**NO_IPV6, **network.settings_of_wire(machine)})
         for machine in network.wires
@@ -101,6 +105,20 @@ def _with_interface(node: Node[NodeSpec], agent: Agent, network: Network) -> Age
         return agent
     interface = network.real_interface(node.name, node.spec.outside)
     return replace(agent, interface=interface, sysctls={**agent.sysctls, **NO_IPV6})
+
+
+def _with_time(agents: Iterable[Agent], nodes: Iterable[Node[NodeSpec]]) -> list[Agent]:
+    """Return the agents of containers with more time to start, the more containers there are."""
+    more_ms = CONTAINER_BESIDE_MS * sum(node.spec.container for node in nodes)
+    return [_with_more_time(agent, more_ms) for agent in agents]
+
+
+def _with_more_time(agent: Agent, more_ms: int) -> Agent:
+    guest = agent.guest
+    # A virtual machine, which has a set-up, gets its time in `hand_over`.
+    if guest is None or guest.setup is not None:
+        return agent
+    return replace(agent, guest=replace(guest, deadline_ms=guest.deadline_ms + more_ms))
 
 
 def _with_shares(nodes: list[Node[NodeSpec]], agents: list[Agent]) -> list[Agent]:
