@@ -149,6 +149,7 @@ docs: setup
 	$(VENV)/python -m tools.points_table
 	$(VENV)/python -m tools.mechanisms_table
 	$(VENV)/python -m tools.claims_page
+	$(VENV)/python -m tools.replications_page
 	$(VENV)/python -m tools.coverage_pages
 	$(VENV)/python -m tools.schema_pages
 	$(VENV)/python -m tools.api_page

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from delaylab_papers.oliveira2022.paper import PAPER as OLIVEIRA
 from delaylab_papers.whiteaker2011.paper import PAPER as WHITEAKER
 from delaylab_study.analysis.analyse import groups
 from delaylab_study.analysis.claims.finding import Finding
@@ -16,36 +15,69 @@ from delaylab_study.dataset.store import read_study
 from delaylab_study.papers import calls
 from delaylab_study.papers.expected import Imagined, out_of_reach, random_of
 from delaylab_study.papers.findings import findings
+from delaylab_study.papers.paper import Paper
+from delaylab_study.papers.toolkit import (
+    Claim,
+    Criterion,
+    Group,
+    Measured,
+    Random,
+    Source,
+    at_least,
+    estimate,
+    imagined,
+    of_medians,
+)
+from delaylab_study.papers.toolkit import lognormal as lognormal_us
 from tests import synthetic
 from tests.grouped import of_packets
 from tests.synthetic import Condition, lognormal
 
-CLIMBS = "lxc-climbs-docker-does-not"
 FEW, AS_THE_PAPER = ("1", "4"), ("8", "128")
 
 
-def levels(environment: str, vms: str) -> dict[str, str]:
-    same = {"load": "cpu", "place": "sender", "affinity": "off", "rate": "1Mpps"}
-    return {"environment": environment, "vms": vms, **same}
+def climb(found: list[Group]) -> list[Measured]:
+    few, most = sorted(found, key=lambda group: int(group.factors["vms"]))
+    series = [of_packets(group).series("app") for group in (most, few)]
+    return [Measured("most against fewest", estimate(series, RATIO), (most, few))]
 
 
-def measured(place: Path, counts: tuple[str, str], lxc_us: tuple[float, float]) -> Finding:
-    """The finding on containers with these numbers of guests; Docker's RTT does not climb."""
+def as_published(design: Design, random: Random) -> Group:
+    """Return trials whose RTT is five times as long with 128 guests, and else the same."""
+    median_us = 500.0 if design.levels["vms"] == "128" else 100.0
+    return imagined(design, {"app": lognormal_us(random, design.packets, median_us)})
+
+
+RATIO = of_medians(lambda most, few: most / few)
+CLIMBS = Claim(
+    "climbs",
+    "The RTT climbs with the guests.",
+    Source("section 1"),
+    (Criterion("median RTT: most guests ÷ fewest", "times", at_least(1.5), climb, "guests"),),
+)
+CLIMBERS = Paper("climbers", (CLIMBS,), world=as_published)
+
+
+def levels(vms: str) -> dict[str, str]:
+    return {"vms": vms, "load": "cpu"}
+
+
+def measured(place: Path, counts: tuple[str, str], both_us: tuple[float, float]) -> Finding:
+    """The finding on these numbers of guests, whose RTTs have these medians."""
     conditions = [
         Condition(
-            environment,
+            "lxc",
             "cpu",
-            kind=environment,
+            kind="lxc",
             packets=400,
             seed=seed,
             delays={("request", "sender.vif"): lognormal(us, 0.05)},
-            factors=levels(environment, vms),
+            factors=levels(vms),
         )
-        for environment, both_us in (("lxc", lxc_us), ("docker", (200.0, 200.0)))
         for seed, (vms, us) in enumerate(zip(counts, both_us, strict=True))
     ]
-    study = read_study(synthetic.write(place, conditions, [CLIMBS], "oliveira2022"))
-    (found,) = findings(study, list(groups(study)))
+    study = read_study(synthetic.write(place, conditions, [CLIMBS.id], CLIMBERS.name))
+    (found,) = findings(study, list(groups(study)), CLIMBERS)
     return found
 
 
@@ -88,11 +120,9 @@ def test_too_few_packets_for_the_papers_own_numbers_are_too_few() -> None:
 
 
 def test_what_is_drawn_for_some_levels_does_not_depend_on_others() -> None:
-    lxc, docker = (
-        Design(levels(kind, "8"), kind, "cpu", packets=50, trials=3) for kind in ("lxc", "docker")
-    )
-    [alone] = Imagined([lxc]).drawn(OLIVEIRA, 0)
-    [other, among] = Imagined([docker, lxc]).drawn(OLIVEIRA, 0)
+    eight, four = (Design(levels(vms), "lxc", "cpu", packets=50) for vms in ("8", "4"))
+    [alone] = Imagined([eight]).drawn(CLIMBERS, 0)
+    [other, among] = Imagined([four, eight]).drawn(CLIMBERS, 0)
     samples = [of_packets(each).samples for each in (alone, among, other)]
     assert samples[0].equals(samples[1])
     assert not samples[0].equals(samples[2])

@@ -25,6 +25,8 @@ Kind = Literal["published", "false", "opposite"]
 KINDS: tuple[Kind, ...] = ("published", "false", "opposite")
 World = Callable[[Random], list[Group]]
 Truth = TypeVar("Truth")
+Only = tuple[tuple[str, tuple[str, ...]], ...]
+"""The wanted levels of some factors."""
 ERROR = 0.05
 """The largest share of draws in which a claim may be reproduced that is false."""
 FEW = 20
@@ -108,23 +110,27 @@ def failures(control: Control, found: Sequence[Outcome]) -> list[str]:
 
 
 @functools.cache
-def designs_as_run(study: str, scale: str) -> tuple[Design, ...]:
+def designs_as_run(study: str, scale: str, only: Only = ()) -> tuple[Design, ...]:
     """Return the designs of a study as it runs at a scale: all of its levels, packets and repeats.
 
-    Each machine has enough CPUs, and virtual machines run on hardware.
+    Each machine has enough CPUs, and virtual machines run on hardware. `only` has the wanted levels
+    of some factors.
     """
-    planned = plan_trials(load_study(find(study)), scale, {})
+    planned = plan_trials(load_study(find(study)), scale, {name: set(of) for name, of in only})
     return tuple(replace(each, cpus=CPUS) for each in designs_of_trials(planned, (), ()))
 
 
 def as_run(
-    study: str, drawn: Callable[[Truth, Design, Random], Group], scale: str = "quick"
+    study: str,
+    drawn: Callable[[Truth, Design, Random], Group],
+    scale: str = "quick",
+    only: Only = (),
 ) -> Callable[[Truth], World]:
     """Return a function that makes the world of a truth: the trials of a study as it runs."""
 
     def world(truth: Truth) -> World:
         return lambda random: [
-            drawn(truth, design, random) for design in designs_as_run(study, scale)
+            drawn(truth, design, random) for design in designs_as_run(study, scale, only)
         ]
 
     return world
@@ -140,16 +146,25 @@ def of_sentences(
 
     It takes a claim's id, the truth of the world in which its sentence is false, by what and how
     much, and the truth of the opposite world. `paper` is the truth of the paper. `scale` is that
-    of the trials: `paper` for a claim that the levels of scale quick cannot decide.
+    of the trials: `paper` for a claim that the levels of scale quick cannot decide. With `only` the
+    trials are those of some levels, which are all that the claim is measured on.
     """
 
-    published = {scale: as_run(study, drawn, scale)(paper) for scale in ("quick", "paper")}
+    quick = as_run(study, drawn, "quick")(paper)
 
     def control(
-        claim: str, false: Truth, by: str, opposite: Truth, *, scale: str = "quick"
+        claim: str,
+        false: Truth,
+        by: str,
+        opposite: Truth,
+        *,
+        scale: str = "quick",
+        only: Only = (),
     ) -> Control:
-        world = as_run(study, drawn, scale)
-        worlds = (published[scale], world(false), world(opposite))
+        world = as_run(study, drawn, scale, only)
+        # One world for all claims: its draws are kept.
+        published = quick if (scale, only) == ("quick", ()) else world(paper)
+        worlds = (published, world(false), world(opposite))
         return Control(
             claims[claim], dict(zip(KINDS, worlds, strict=True)), by, f"{study}, {scale}"
         )

@@ -15,7 +15,6 @@ from delaylab.kinds import KINDS
 from delaylab.lab.completion import complete
 from delaylab.lab.start import not_applied
 from delaylab.machines import LOCAL
-from delaylab.plan.agents import CONTAINER_BESIDE_MS
 from delaylab.plan.build import build
 from delaylab.plan.kind import Rights
 from delaylab.plan.model import Plan, Veth
@@ -391,13 +390,3 @@ def test_a_dom0_notes_that_its_xen_is_not_set_anew() -> None:
     assert not_applied(lab, ROOT) == []
     (note,) = not_applied(lab, replace(ROOT, dom0=True))
     assert "`hosts.one.xen` is not applied" in note.message
-
-
-@pytest.mark.parametrize("kind", ["lxc", "docker"])
-def test_many_containers_have_more_time_to_start(kind: str) -> None:
-    def deadlines_ms(count: int) -> set[int]:
-        _, made = planned(f"{{lab: many, nodes: {{n: {{kind: {kind}, count: {count}}}}}}}")
-        return {agent.guest.deadline_ms for agent in made.agents if agent.guest is not None}
-
-    (few,), (many,) = deadlines_ms(2), deadlines_ms(128)
-    assert many - few == 126 * CONTAINER_BESIDE_MS

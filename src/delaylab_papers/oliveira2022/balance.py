@@ -7,7 +7,7 @@ block.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 import polars as pl
@@ -18,14 +18,13 @@ from delaylab_study.papers.toolkit import (
     Group,
     Run,
     by_repeat,
+    label,
     matched,
     number,
     pick,
     scenario,
     thinned,
 )
-
-from .published import WAY_US
 
 VIRTIO, RTL8139 = "kvm-virtio", "kvm-rtl8139"
 PARAVIRTUAL, EMULATED = (VIRTIO, "kvm-vmxnet3"), ("kvm-e1000", RTL8139)
@@ -38,10 +37,9 @@ RATES = (SLOW, "1kpps", FASTEST)
 HELD = "highest-held"
 LOADS, PLACES = ("cpu", "io", "network"), ("sender", "responder")
 NETWORK = ("network", "responder")
-RTT, OVERHEAD, OVER_WAY = "app", "overhead", "overhead share over the paper's way"
-"""Quantities: the user RTT, and the overhead in µs and as a share of the RTT that it would make
-with the paper's way behind it. `OVER_RTT` is its share of the RTT that was measured."""
-OVER_RTT = "overhead share"
+RTT, WAY, OVERHEAD, OVER_RTT = "app", "uplink", "overhead", "overhead share"
+"""Quantities: the RTT in user space and from the sender's host interface on, the overhead between
+the two, and its share of the RTT in user space."""
 POOLED = 400
 """The most packets of each of the groups that are taken together."""
 Blocks = dict[int, Floats]
@@ -54,7 +52,7 @@ def vms(group: Group) -> int:
 
 def blocks(group: Group, name: str) -> Blocks:
     """Return a quantity of a group's packets, by the block of their trial; delays are in µs."""
-    needed = (OVERHEAD, RTT) if name in (OVER_RTT, OVER_WAY) else (name,)
+    needed = (OVERHEAD, RTT) if name == OVER_RTT else (name,)
     return {repeat: _of(packets, name) for repeat, packets in by_repeat(group, *needed).items()}
 
 
@@ -62,8 +60,6 @@ def _of(packets: pl.DataFrame, name: str) -> Floats:
     """Return a quantity of one trial's packets."""
     if name == OVER_RTT:
         return (packets[OVERHEAD] / packets[RTT]).to_numpy()
-    if name == OVER_WAY:
-        return (packets[OVERHEAD] / (packets[OVERHEAD] + WAY_US)).to_numpy()
     return packets[name].to_numpy()
 
 
@@ -158,3 +154,13 @@ def _setting(group: Group) -> tuple[tuple[str, str], ...]:
 def loading(group: Group) -> tuple[str, str]:
     """Return a group's load and its place."""
     return group.factors.get("load", ""), group.factors.get("place", "")
+
+
+def with_rest(groups: Sequence[Group]) -> Iterator[tuple[Group, Group]]:
+    """Yield each group with background guests, and the one alike that has none."""
+    alone = ("environment", "affinity", "rate")
+    rest = {label(group, *alone): group for group in groups if vms(group) == 0}
+    for group in groups:
+        without = rest.get(label(group, *alone))
+        if vms(group) > 0 and without is not None:
+            yield group, without

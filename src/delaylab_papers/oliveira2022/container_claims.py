@@ -10,25 +10,36 @@ from delaylab_study.papers.toolkit import (
     above,
     at_least,
     at_most,
+    between,
 )
 
 from .balance import DOCKER, FASTEST, LXC, RATES
-from .measures import (
+from .container_measures import (
     climb,
     container_overhead,
+    docker_against_rest,
+    exception_against_others,
+    exception_share,
     lxc_against_docker,
     lxc_at_high_rate,
-    median_ratio,
-    median_shift,
-    quartile_ratio,
 )
+from .measures import median_ratio, median_shift, quartile_ratio
 
-SMALL_US = 50.0
-"""Limit for "close to 0.01 ms"."""
-CLIMBS = 1.5
-"""Limit for "the RTT values increase": the paper's went from 10 ms to 52 ms."""
+SMALL_US = (5.0, 15.0)
+"""Limits for "close to 0.01 ms", which two decimals leave."""
+DOMINATED = 0.5
+"""Limit for "the RTT is dominated by virtualization overhead"; the paper's is 48 of 51 ms."""
+CLIMBS = 1.6
+"""Limit for "the RTT values increase": the paper's double from 8 to 32 guests, and grow 2.6 times
+from there to 128. A fifth less than the smaller step is allowed, because the steps depend on the
+CPUs that the guests share. The limit is ours."""
 SIMILAR, SIMILAR_SPREAD = 1.25, 2.0
 """Limits for "better or similar": the median and the distance of quartiles at most these times."""
+EXCEPTION = (
+    "LXC at 1Mpps under CPU load at the sender with 128 guests, other scenarios, and the point "
+    f"uplink, {EACH_ENOUGH}"
+)
+LOADED_AND_NOT = f"Docker under loads and without guests, {EACH_ENOUGH}"
 BOTH = f"LXC and Docker alike, {EACH_ENOUGH}"
 
 OF_CONTAINERS = (
@@ -45,20 +56,21 @@ OF_CONTAINERS = (
         ),
         (
             Criterion(
-                "LXC's median user RTT: most guests ÷ fewest",
+                "LXC's median user RTT: with more guests ÷ with fewer",
                 "times",
                 at_least(CLIMBS),
-                climb(LXC),
-                "LXC at 1Mpps under CPU load at the sender, with two numbers of guests",
+                climb(LXC, steps=True),
+                "LXC at 1Mpps under CPU load at the sender, with 8, 32 and 128 guests",
             ),
             Criterion(
-                "Docker's median user RTT: most guests ÷ fewest",
+                "Docker's median user RTT: with 128 guests ÷ with 8",
                 "times",
-                at_most(CLIMBS),
-                climb(DOCKER),
-                "Docker at 1Mpps under CPU load at the sender, with two numbers of guests",
+                at_most(SIMILAR),
+                climb(DOCKER, steps=False),
+                "Docker at 1Mpps under CPU load at the sender, with 8, 32 and 128 guests",
             ),
         ),
+        about=("stack", "speed"),
     ),
     Claim(
         "lxc-wide-at-high-rate",
@@ -74,18 +86,19 @@ OF_CONTAINERS = (
             Criterion(
                 "distance of the quartiles of the user RTT at 1 Mpps: LXC ÷ Docker",
                 "times",
-                above(1, "most"),
+                above(1),
                 lxc_against_docker(quartile_ratio, (FASTEST,), "times"),
                 f"{BOTH} at 1Mpps",
             ),
             Criterion(
                 "median user RTT at 1 Mpps: LXC − Docker",
                 "µs",
-                above(0, "most"),
+                above(0),
                 lxc_against_docker(median_shift, (FASTEST,), "µs"),
                 f"{BOTH} at 1Mpps",
             ),
         ),
+        about=("stack", "speed"),
     ),
     Claim(
         "lxc-wider-at-high-rate",
@@ -104,6 +117,7 @@ OF_CONTAINERS = (
                 f"LXC at 1Mpps and alike at 1kpps, {EACH_ENOUGH}",
             ),
         ),
+        about=("stack", "speed"),
     ),
     Claim(
         "docker-better-or-similar",
@@ -130,6 +144,7 @@ OF_CONTAINERS = (
                 BOTH,
             ),
         ),
+        about=("stack", "speed"),
     ),
     Claim(
         "container-overhead-small",
@@ -143,12 +158,55 @@ OF_CONTAINERS = (
         ),
         (
             Criterion(
-                "median overhead (user RTT − RTT at the host's interface)",
+                "median overhead (user RTT − RTT at the host's interface), but for the exception",
                 "µs",
-                at_most(SMALL_US, "most"),
+                between(*SMALL_US, "most"),
                 container_overhead,
                 f"containers, and the point uplink, {EACH_ENOUGH}",
             ),
+            Criterion(
+                "median overhead: of LXC at 1 Mpps under CPU load at the sender with 128 guests ÷ "
+                "of another scenario",
+                "times",
+                above(1),
+                exception_against_others,
+                EXCEPTION,
+            ),
+            Criterion(
+                "median share of overhead in the RTT of that exception",
+                "share",
+                at_least(DOMINATED),
+                exception_share,
+                EXCEPTION,
+            ),
         ),
+        about=("stack", "speed"),
+    ),
+    Claim(
+        "docker-rises-under-network-at-responder-only",
+        "Only network load at the responder lengthens Docker's RTT, which stays below LXC's.",
+        Source(
+            "section 4.2",
+            "This also seems to be the only scenario where Docker suffers an increase in RTT and "
+            "RTT variation, even though it still outperforms LXC.",
+            "figure 11",
+        ),
+        (
+            Criterion(
+                "Docker's median user RTT: under network load at the responder ÷ without guests",
+                "times",
+                above(SIMILAR),
+                docker_against_rest(under_network_at_responder=True),
+                LOADED_AND_NOT,
+            ),
+            Criterion(
+                "Docker's median user RTT: under any other load ÷ without guests",
+                "times",
+                at_most(SIMILAR),
+                docker_against_rest(under_network_at_responder=False),
+                LOADED_AND_NOT,
+            ),
+        ),
+        about=("stack", "speed"),
     ),
 )

@@ -34,7 +34,6 @@ from .balance import (
     KVM,
     LOADS,
     OVER_RTT,
-    OVER_WAY,
     OVERHEAD,
     PLACES,
     RATES,
@@ -93,16 +92,15 @@ def _overhead(groups: list[Group]) -> Table:
         low, middle, high = np.quantile(user, (0.25, 0.5, 0.75)).tolist()
         cells = [delay(middle), f"{delay(low)} … {delay(high)}"]
         cells.append("–" if over is None else delay(float(np.median(over))))
-        for name in (OVER_RTT, OVER_WAY):
-            of_rtt = _values(group, name)
-            cells.append(share(None if of_rtt is None else float(np.median(of_rtt))))
+        of_rtt = _values(group, OVER_RTT)
+        cells.append(share(None if of_rtt is None else float(np.median(of_rtt))))
         rows.append([*(group.factors.get(name, "") for name in factors), str(len(user)), *cells])
     return Table(
         "RTT and virtualisation overhead",
         "Medians. Overhead is the RTT in user space less that at the sender's host interface, "
-        "round trip, and its share of the RTT packet by packet: of the RTT measured, and of the "
-        f"RTT that it would make with the paper's way behind it ({delay(WAY_US)}).",
-        [*factors, "n", "RTT", "quartiles", "overhead", "share", "over the paper's way"],
+        "round trip, and its share of the RTT packet by packet. The paper's way from there to the "
+        f"responder and back takes {delay(WAY_US)}, so shares compare only over a way like it.",
+        [*factors, "n", "RTT", "quartiles", "overhead", "share"],
         rows,
         texts=len(factors),
     )

@@ -26,24 +26,22 @@ from delaylab_study.papers.toolkit import (
     of_medians,
     pick,
     shift,
+    whole,
 )
 
 from .balance import (
-    CONTAINERS,
-    DOCKER,
     FASTEST,
     HELD,
     KVM,
     LOADS,
-    LXC,
     NETWORK,
     OVER_RTT,
-    OVER_WAY,
     OVERHEAD,
     PLACES,
     RTT,
     SLOW,
     VIRTIO,
+    WAY,
     alike,
     loading,
     of,
@@ -51,74 +49,73 @@ from .balance import (
     together,
     under_every_load,
     vms,
+    with_rest,
 )
-from .published import AFFINITY, OVERHEAD_SHARE, OVERHEAD_US
+from .published import (
+    AFFINITY,
+    OVERHEAD_SHARE,
+    OVERHEAD_US,
+    WAY_US,
+)
 
-PUBLISHED_OVERHEAD_US = 10.0
 CPUS_TO_PIN = 4
 WITH_AFFINITY = "one for each main guest, and as many for the background as without affinity"
-SHARES = (OVER_RTT, OVER_WAY)
+LIKE_THE_PAPERS = 0.2
+"""Limit for a way like the paper's: its median RTT at most this share apart. The paper's follows
+from two of its medians. A share of 25 % would be 22 to 29 % over ways that differ by so much."""
 Measure = Callable[[list[Group]], Iterator[Measured]]
 median_shift = of_medians(lambda ours, theirs: ours - theirs)
 median_ratio = of_medians(lambda ours, theirs: ours / theirs)
 median_change = of_medians(lambda ours, theirs: ours / theirs - 1)
-_middle = of_medians(lambda median: median)
+middle = of_medians(lambda median: median)
 
 
 def other_cards(card: str, name: str, sign: int) -> Measure:
     """Return a measure: the distance of a card from every other one, in scenarios that all have.
 
     The quantity is the median of `name`. With sign 1 it is the other card's less this card's, with
-    -1 this card's less the other's. Of `OVER_WAY`, the share over the way here is shown aside.
+    -1 this card's less the other's.
     """
 
     def measure(groups: list[Group]) -> Iterator[Measured]:
         same = alike(of(groups, KVM), "environment", KVM)
-        for each in (name, OVER_RTT) if name == OVER_WAY else (name,):
-            ours = together(same.get(card, []), each)
-            for other in same:
-                theirs = together(same[other], each)
-                if other == card or ours is None or theirs is None:
-                    continue
-                yield Measured(
-                    f"{other}, over the way here" if each == OVER_RTT else other,
-                    shift(*((theirs, ours) if sign > 0 else (ours, theirs))),
-                    (*same[card], *same[other]),
-                    f"{_median(ours, each)} with {card}, {_median(theirs, each)} with {other}, "
-                    f"{len(same[card])} scenarios alike",
-                    _published_difference(card, other, sign) if each in SHARES else None,
-                    aside=each != name,
-                )
+        ours = together(same.get(card, []), name)
+        for other in same:
+            theirs = together(same[other], name)
+            if other == card or ours is None or theirs is None:
+                continue
+            yield Measured(
+                other,
+                shift(*((theirs, ours) if sign > 0 else (ours, theirs))),
+                (*same[card], *same[other]),
+                f"{median_said(ours, name)} with {card}, {median_said(theirs, name)} with {other}, "
+                f"{len(same[card])} scenarios alike",
+            )
 
     return measure
-
-
-def _published_difference(card: str, other: str, sign: int) -> float | None:
-    ours, theirs = OVERHEAD_SHARE.get(card), OVERHEAD_SHARE.get(other)
-    return None if ours is None or theirs is None else sign * (theirs - ours)
 
 
 def overhead_of_cards(cards: Sequence[str]) -> Measure:
     """Return what yields the median share of overhead of some cards, in scenarios that all have.
 
-    The share over the paper's way decides; that over the way here is shown aside.
+    A card decides if the way behind the host's interface takes as long as the paper's: a share of
+    the RTT depends on it as much as on the card.
     """
 
     def measure(groups: list[Group]) -> Iterator[Measured]:
         same = alike(of(groups, KVM), "environment", KVM)
         for card in cards:
-            for name in (OVER_WAY, OVER_RTT):
-                values = together(same.get(card, []), name)
-                if values is not None:
-                    yield Measured(
-                        card if name == OVER_WAY else f"{card}, over the way here",
-                        estimate([values], _middle),
-                        same[card],
-                        f"{_median(values, name)} of the RTT, "
-                        f"{_median(together(same[card], OVERHEAD) or values, OVERHEAD)}",
-                        OVERHEAD_SHARE.get(card),
-                        aside=name == OVER_RTT,
-                    )
+            values, way = (together(same.get(card, []), name) for name in (OVER_RTT, WAY))
+            if values is not None and way is not None:
+                middle_us = float(np.median(whole(way)))
+                yield Measured(
+                    card,
+                    estimate([values], middle),
+                    same[card],
+                    f"{median_said(values, OVER_RTT)} of the RTT, over a way of {median_said(way)}",
+                    OVERHEAD_SHARE.get(card),
+                    aside=abs(middle_us / WAY_US - 1) > LIKE_THE_PAPERS,
+                )
 
     return measure
 
@@ -147,7 +144,7 @@ def overhead_by_guests(rates: Sequence[str], sign: int) -> Measure:
                     rate,
                     shift(*((ours, theirs) if sign > 0 else (theirs, ours))),
                     (most, none[0]),
-                    f"{_median(theirs)} without guests, {_median(ours)} with {vms(most)}",
+                    f"{median_said(theirs)} without guests, {median_said(ours)} with {vms(most)}",
                     sign * (after - before),
                 )
 
@@ -177,7 +174,7 @@ def moved_by_affinity(name: str, of_both: Statistic) -> Measure:
             effect,
             used,
             amount(effect.value, "share"),
-            published if name in SHARES else None,
+            published if name == OVER_RTT else None,
         )
 
     return measure
@@ -196,7 +193,7 @@ def slow_against_fast(of_both: Statistic) -> Measure:
                         label(fast, "environment", "vms", "load", "place", "affinity", "rate"),
                         estimate([ours, theirs], of_both),
                         (slow, fast),
-                        f"{_median(ours)} at 1pps, {_median(theirs)} at {rate}",
+                        f"{median_said(ours)} at 1pps, {median_said(theirs)} at {rate}",
                         aside=rate == HELD,
                     )
 
@@ -224,104 +221,24 @@ def responder_against_others(
                 f"{load} at the {place}",
                 estimate([theirs, ours] if less else [ours, theirs], of_both),
                 (*ours_in, *theirs_in),
-                f"{_median(theirs, name)} there, {_median(ours, name)} under network at the "
-                "responder",
+                f"{median_said(theirs, name)} there, {median_said(ours, name)} under network "
+                "at the responder",
             )
 
     return measure
 
 
-def climb(environment: str) -> Measure:
-    """Return what yields a container's median RTT with the most guests over that with the fewest.
-
-    The trials are those at 1 Mpps under CPU load at the sender.
-    """
+def moved_by_io(environments: Sequence[str]) -> Measure:
+    """Return what yields by how much I/O load moves the median RTT, by scenario."""
 
     def measure(groups: list[Group]) -> Iterator[Measured]:
-        chosen = pick(groups, environment=environment, load="cpu", place="sender", rate=FASTEST)
-        counted = {
-            vms(group): group
-            for group in [group for group in chosen if run(group, RTT) is not None]
-        }
-        if len(counted) < 2:
-            return
-        few, most = min(counted), max(counted)
-        ends = [run(counted[most], RTT), run(counted[few], RTT)]
-        known = [values for values in ends if values is not None]
-        yield Measured(
-            f"{environment}, {few} to {most} guests",
-            estimate(known, median_ratio),
-            (counted[most], counted[few]),
-            f"{_median(known[1])} with {few}, {_median(known[0])} with {most}",
-        )
+        for group, rest in with_rest(of(groups, environments)):
+            ours, theirs = run(group, RTT), run(rest, RTT)
+            if group.factors.get("load") == "io" and ours is not None and theirs is not None:
+                effect = estimate([ours, theirs], median_change)
+                yield Measured(group.label, effect, (group, rest), amount(effect.value, "share"))
 
     return measure
-
-
-def lxc_against_docker(
-    of_both: Statistic, rates: Sequence[str], unit: str, *, turned: bool = False
-) -> Measure:
-    """Return what yields LXC's RTTs against Docker's in scenarios that both have.
-
-    `turned` is Docker's against LXC's.
-    """
-
-    def measure(groups: list[Group]) -> Iterator[Measured]:
-        both = matched(of(groups, CONTAINERS), "environment", CONTAINERS)
-        for lxc, docker in zip(both[LXC], both[DOCKER], strict=True):
-            rate = lxc.factors.get("rate")
-            ours, theirs = run(lxc, RTT), run(docker, RTT)
-            if ours is None or theirs is None or rate not in (*rates, HELD):
-                continue
-            effect = estimate([theirs, ours] if turned else [ours, theirs], of_both)
-            yield Measured(
-                label(lxc, "vms", "load", "place", "rate"),
-                effect,
-                (lxc, docker),
-                f"{_median(ours)} with lxc, {_median(theirs)} with docker; "
-                f"{amount(effect.value, unit)}",
-                aside=rate == HELD,
-            )
-
-    return measure
-
-
-def lxc_at_high_rate(groups: list[Group]) -> Iterator[Measured]:
-    """Yield the spread of LXC's RTTs at 1 Mpps over that at 1 kpps, in scenarios that both have."""
-    both = matched(of(groups, (LXC,)), "rate", ("1kpps", FASTEST))
-    for slower, fast in zip(both["1kpps"], both[FASTEST], strict=True):
-        ours, theirs = run(fast, RTT), run(slower, RTT)
-        if ours is not None and theirs is not None:
-            effect = estimate([ours, theirs], quartile_ratio)
-            words = f"{effect.value:.2f} times as far apart"
-            yield Measured(label(fast, "vms", "load", "place"), effect, (fast, slower), words)
-
-
-def container_overhead(groups: list[Group]) -> Iterator[Measured]:
-    """Yield the median overhead of containers, but for LXC's climb."""
-    for group in of(groups, CONTAINERS):
-        values = run(group, OVERHEAD)
-        if values is not None and not _is_the_climb(group):
-            yield Measured(
-                group.label,
-                estimate([values], _middle),
-                (group,),
-                _median(values),
-                PUBLISHED_OVERHEAD_US,
-                aside=group.factors.get("rate") == HELD,
-            )
-
-
-def moved_by_io(groups: list[Group]) -> Iterator[Measured]:
-    """Yield by how much I/O load moves the median RTT with QEMU, by scenario."""
-    alone = ("environment", "affinity", "rate")
-    none = {label(g, *alone): g for g in pick(of(groups, KVM), vms="0")}
-    for group in (g for g in pick(of(groups, KVM), load="io") if vms(g) > 0):
-        rest = none.get(label(group, *alone))
-        ours, theirs = run(group, RTT), run(rest, RTT) if rest else None
-        if rest is not None and ours is not None and theirs is not None:
-            effect = estimate([ours, theirs], median_change)
-            yield Measured(group.label, effect, (group, rest), amount(effect.value, "share"))
 
 
 def quartile_ratio(both: list[Floats]) -> Floats:
@@ -345,11 +262,6 @@ def _quartiles(values: Floats) -> Floats:
     return np.asarray(high - low)
 
 
-def _is_the_climb(group: Group) -> bool:
-    return group.factors.get("environment") == LXC and (
-        label(group, "load", "place", "rate") == f"cpu, sender, {FASTEST}"
-    )
-
-
-def _median(values: Run, name: str = RTT) -> str:
-    return median_in_words(values, "share" if name in SHARES else "µs")
+def median_said(values: Run, name: str = RTT) -> str:
+    """Return the median of a quantity in words."""
+    return median_in_words(values, "share" if name == OVER_RTT else "µs")

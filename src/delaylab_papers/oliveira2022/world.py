@@ -9,7 +9,8 @@ import numpy as np
 
 from delaylab_study.papers.toolkit import Design, Floats, Group, Levels, Random, imagined, lognormal
 
-from .published import WAY_US
+from .balance import FASTEST, NETWORK, SLOW
+from .published import OVERHEAD_US, WAY_US
 
 APART = 0.01
 """Standard deviation of a trial's delays, as a share: trials of one scenario differ a little."""
@@ -33,8 +34,11 @@ class Truth:
     and overhead by network load at the responder. `lxc`, `docker`: factor of the RTT from 8 to
     128 guests under CPU load. `lxc_spread`, `lxc_longer`: LXC's spread and RTT over Docker's at
     1 Mpps. `docker_slow`: factor of Docker's RTT and overhead at 1 pps. `docker_times`:
-    Docker's RTT over LXC's at all rates. `container_us`: overhead. `io`: change by I/O load.
-    `outliers`: share of them that are under network load at the responder.
+    Docker's RTT over LXC's at all rates. `docker_loaded`: factor of Docker's RTT by CPU load, and
+    `docker_under_network` of what network load at the responder adds to it. `container_us`:
+    overhead. `io`: change by I/O load.
+    `outliers`: share of them that are under network load at the responder. `lxc_outliers`: share of
+    LXC's packets that are slow in the scenarios that table 5 names, and `lxc_elsewhere` in others.
     """
 
     overhead: dict[str, float] = field(default_factory=_overheads)
@@ -50,9 +54,13 @@ class Truth:
     lxc_longer: float = 1.5
     docker_slow: float = 1.15
     docker_times: float = 1.0
+    docker_loaded: float = 1.0
+    docker_under_network: float = 1.0
     container_us: float = 10.0
     io: float = 0.02
     outliers: float = 1.0
+    lxc_outliers: float = 0.2
+    lxc_elsewhere: float = 0.0
 
 
 def drawn(truth: Truth, design: Design, random: Random) -> Group:
@@ -61,20 +69,33 @@ def drawn(truth: Truth, design: Design, random: Random) -> Group:
     container = levels["environment"] in ("lxc", "docker")
     way = _container_way(truth, levels) if container else _guest_way(truth, levels)
     nic_us, spread = way
-    at_responder = (levels["load"], levels["place"]) == ("network", "responder")
+    at_responder = (levels["load"], levels["place"]) == NETWORK
     if at_responder:
-        nic_us, spread = nic_us * truth.responder, 1.5 if truth.responder > 1 else 1.05
+        times = 1 + (truth.responder - 1) * (
+            truth.docker_under_network if levels["environment"] == "docker" else 1.0
+        )
+        nic_us, spread = nic_us * times, 1.5 if truth.responder > 1 else 1.05
     if levels["load"] == "io":
         nic_us *= 1 + truth.io
+    if (levels["load"], levels["environment"]) == ("cpu", "docker"):
+        nic_us *= truth.docker_loaded
     above_us = _container_us(truth, levels, nic_us) if container else _guest_us(truth, levels)
     if levels["environment"] == "lxc" and levels["rate"] == "1Mpps":
         spread = 1 + (spread - 1) * truth.lxc_spread
     nic = lognormal(random, n, nic_us, spread * nic_us) * _apart(design, random)
     app = nic + lognormal(random, n, above_us, 1.2 * above_us) * _apart(design, random)
-    if not at_responder and truth.outliers < 1:
-        slow = random.random(n) < 0.5 * (1 - truth.outliers)
-        app[slow] += 20_000
+    app[random.random(n) < _slow(truth, levels)] += 20_000
     return imagined(design, {"app": app, "uplink": nic})
+
+
+def _slow(truth: Truth, levels: Levels) -> float:
+    """Return the share of packets that are slow for no reason of their load's."""
+    if (levels["load"], levels["place"]) == NETWORK or levels["load"] == "none":
+        return 0.0
+    if levels["environment"] != "lxc":
+        return 0.5 * (1 - truth.outliers)
+    named = levels["rate"] == FASTEST
+    return truth.lxc_outliers if named else truth.lxc_elsewhere
 
 
 def _apart(design: Design, random: Random) -> Floats:
@@ -103,9 +124,14 @@ def _guest_us(truth: Truth, levels: Levels) -> float:
     above_us = WAY_US * share / (1 - share)
     if levels["affinity"] == "on":
         above_us *= truth.affinity
-    if (levels["load"], levels["place"]) == ("network", "responder"):
+    under_network = (levels["load"], levels["place"]) == NETWORK
+    if under_network or levels["load"] == "none":
+        # Section 4.1.3 has more overhead than follows from the share of all experiments.
+        virtio = truth.overhead["kvm-virtio"]
+        above_us *= OVERHEAD_US[FASTEST][0] / (WAY_US * virtio / (1 - virtio))
+    if under_network:
         return above_us * truth.full_overhead
-    return above_us * (truth.slow_overhead if levels["rate"] == "1pps" else 1.0)
+    return above_us * (truth.slow_overhead if levels["rate"] == SLOW else 1.0)
 
 
 def _container_us(truth: Truth, levels: Levels, nic_us: float) -> float:
