@@ -125,12 +125,17 @@ def as_run(
     drawn: Callable[[Truth, Design, Random], Group],
     scale: str = "quick",
     only: Only = (),
+    beside: tuple[Design, ...] = (),
 ) -> Callable[[Truth], World]:
-    """Return a function that makes the world of a truth: the trials of a study as it runs."""
+    """Return a function that makes the world of a truth: the trials of a study as it runs.
+
+    `beside` are designs that the study does not have, for what no machine here can run.
+    """
 
     def world(truth: Truth) -> World:
         return lambda random: [
-            drawn(truth, design, random) for design in designs_as_run(study, scale, only)
+            drawn(truth, design, random)
+            for design in (*designs_as_run(study, scale, only), *beside)
         ]
 
     return world
@@ -147,7 +152,8 @@ def of_sentences(
     It takes a claim's id, the truth of the world in which its sentence is false, by what and how
     much, and the truth of the opposite world. `paper` is the truth of the paper. `scale` is that
     of the trials: `paper` for a claim that the levels of scale quick cannot decide. With `only` the
-    trials are those of some levels, which are all that the claim is measured on.
+    trials are those of some levels, which are all that the claim is measured on. `beside` are
+    designs of what no machine here can run.
     """
 
     quick = as_run(study, drawn, "quick")(paper)
@@ -160,14 +166,14 @@ def of_sentences(
         *,
         scale: str = "quick",
         only: Only = (),
+        beside: tuple[Design, ...] = (),
     ) -> Control:
-        world = as_run(study, drawn, scale, only)
+        world = as_run(study, drawn, scale, only, beside)
         # One world for all claims: its draws are kept.
-        published = quick if (scale, only) == ("quick", ()) else world(paper)
+        published = quick if (scale, only, beside) == ("quick", (), ()) else world(paper)
         worlds = (published, world(false), world(opposite))
-        return Control(
-            claims[claim], dict(zip(KINDS, worlds, strict=True)), by, f"{study}, {scale}"
-        )
+        said = f"{study}, {scale}{' and more' if beside else ''}"
+        return Control(claims[claim], dict(zip(KINDS, worlds, strict=True)), by, said)
 
     return control
 

@@ -7,8 +7,21 @@ import numpy as np
 from delaylab_study.papers.toolkit import Cells, Group, Table, is_virtual_machine, jain, rate, share
 
 from . import mpi_figures
-from .measures import CPU, LINUX, NETWORK, SCP, ByRepeat, jains, kinds, totals, used
-from .published import CPU_JAIN, NETPERF_5, NETPERF_5_PROCESSES, SCP_JAIN
+from .measures import (
+    CPU,
+    LINUX,
+    NETWORK,
+    SCP,
+    ByRepeat,
+    cpu_time,
+    deviations,
+    jains,
+    kinds,
+    totals,
+    used,
+    work_rate,
+)
+from .published import CPU_DEVIATION, NETPERF_5, NETPERF_5_PROCESSES
 
 OF_PAPER = {("machine", "5"): jain(NETPERF_5), (LINUX, "5"): jain(NETPERF_5_PROCESSES)}
 
@@ -22,11 +35,13 @@ def tables(groups: list[Group]) -> list[Table]:
     return [
         Table(
             "N nodes at the same work",
-            "Jain's index is 1 if all shares are equal and 1/N if one node has all; below it in "
-            "colour the paper's, of virtual machines and of plain processes (linux). Against "
-            "linux: what all nodes get done together in a second, over what as many plain "
-            "processes do. Means of the trials.",
-            ["kind", "N", "CPU: Jain", "against linux", "network: Jain", "in all", "scp: Jain"],
+            "CPU and scp: the largest distance of a node's share of the CPU time (user and system, "
+            "by getrusage) from the equal share, over the equal share. Network: Jain's index of "
+            "the same times, which is 1 if all are equal and 1/N if one node has all. In colour "
+            "the paper's, of virtual machines and of plain processes (linux). Against linux: what "
+            "all nodes get done together in a second, over what as many plain processes do. Means "
+            "of the trials.",
+            ["kind", "N", "CPU", "against linux", "network: Jain", "in all", "scp"],
             rows,
             texts=2,
         ),
@@ -41,20 +56,20 @@ def _shares(groups: list[Group], kind: str, n: str) -> bool:
 
 def _row(groups: list[Group], kind: str, n: str) -> Cells:
     theirs = OF_PAPER.get(("machine" if is_virtual_machine(kind) else kind, n))
-    cpu = CPU_JAIN.get(n) if is_virtual_machine(kind) else None
+    published = CPU_DEVIATION.get(n) if is_virtual_machine(kind) else None
     return [
         kind,
         n,
-        _cell(_mean(jains(groups, kind, n, CPU)), cpu),
+        _cell(_mean(deviations(groups, kind, n, CPU, cpu_time)), published),
         _against(groups, kind, n),
-        _cell(_mean(jains(groups, kind, n, NETWORK)), theirs),
-        _rate(_mean(totals(groups, kind, n, NETWORK))),
-        _cell(_mean(jains(groups, kind, n, SCP)), SCP_JAIN.get(n) if kind == LINUX else None),
+        _cell(_mean(jains(groups, kind, n, NETWORK, cpu_time)), theirs),
+        _rate(_mean(totals(groups, kind, n, NETWORK, work_rate))),
+        _cell(_mean(deviations(groups, kind, n, SCP, cpu_time)), None),
     ]
 
 
 def _against(groups: list[Group], kind: str, n: str) -> str:
-    own, plain = (_mean(totals(groups, each, n, CPU)) for each in (kind, LINUX))
+    own, plain = (_mean(totals(groups, each, n, CPU, work_rate)) for each in (kind, LINUX))
     return "–" if own is None or not plain else share(own / plain)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from operator import truediv
 
 import numpy as np
@@ -10,9 +10,12 @@ import numpy as np
 from delaylab_study.papers.toolkit import (
     UNKNOWN,
     Effect,
+    Floats,
     Group,
     Work,
+    WorkDone,
     domain_shares,
+    jain,
     mean_of_few,
     paired,
     pick,
@@ -29,6 +32,8 @@ CPU, NETWORK, SCP = "count", "stream", "copy"
 FEWEST = 2
 """Smallest number of trials whose mean has an interval."""
 ByRepeat = dict[int, float]
+Quantity = Callable[[WorkDone], float | None]
+"""A quantity of what one node got done; None if it is not known."""
 SHARES_APART = (-1.0, 1.0)
 """Smallest and largest value of the difference of two shares or of Jain's indices."""
 
@@ -39,28 +44,72 @@ def kinds(groups: Sequence[Group]) -> list[tuple[str, str]]:
     return list(dict.fromkeys((levels["kind"], levels["n"]) for levels in of_it))
 
 
+def system_of(kind: str) -> str:
+    """Return the kind of node of a level of factor `kind`."""
+    return "native" if kind == LINUX else kind
+
+
 def named(kind: str, n: str) -> str:
     """Return the name of a scenario with so many nodes of a kind."""
     return f"{kind}, {n} nodes"
 
 
-def jains(groups: Sequence[Group], kind: str, n: str, work: str) -> ByRepeat:
-    """Return Jain's index of a work by the repeat of its trial."""
+def cpu_time(done: WorkDone) -> float | None:
+    """Return the CPU time of a node's work in ns, user and system, as getrusage has it."""
+    if done.user_ns is None or done.system_ns is None:
+        return None
+    return float(done.user_ns + done.system_ns)
+
+
+def wall_time(done: WorkDone) -> float | None:
+    """Return the time that a node's work took, in ns."""
+    return None if done.wall_ns is None else float(done.wall_ns)
+
+
+def work_rate(done: WorkDone) -> float | None:
+    """Return the work that a node did per second."""
+    return done.rate
+
+
+def values(
+    groups: Sequence[Group], kind: str, n: str, work: str, of: Quantity
+) -> dict[int, Floats]:
+    """Return a quantity of each node by the repeat of its trial, if all nodes finished."""
+    found: dict[int, Floats] = {}
+    for group, _ in _works(groups, kind, n, work):
+        for trial in group.trials:
+            done = [each for each in trial.work if each.work == work]
+            known = [value for each in done if (value := of(each)) is not None]
+            if len(known) == len(done) > 1 and not any(each.failed for each in done):
+                found[trial.repeat] = np.array(known)
+    return found
+
+
+def jains(groups: Sequence[Group], kind: str, n: str, work: str, of: Quantity) -> ByRepeat:
+    """Return Jain's index of a quantity by the repeat of its trial."""
+    return {repeat: jain(each) for repeat, each in values(groups, kind, n, work, of).items()}
+
+
+def deviations(groups: Sequence[Group], kind: str, n: str, work: str, of: Quantity) -> ByRepeat:
+    """Return the largest distance of a node's share from the equal one, over the equal one."""
     return {
-        trial.repeat: index
-        for group, found in _works(groups, kind, n, work)
-        if found.fairness is not None
-        for trial, index in zip(group.trials, found.fairness.jain_of_rounds, strict=True)
+        repeat: float(np.abs(each / each.mean() - 1).max())
+        for repeat, each in values(groups, kind, n, work, of).items()
     }
 
 
-def totals(groups: Sequence[Group], kind: str, n: str, work: str) -> ByRepeat:
-    """Return the sum of the nodes' rates by the repeat of their trial, if all nodes finished."""
+def totals(groups: Sequence[Group], kind: str, n: str, work: str, of: Quantity) -> ByRepeat:
+    """Return the sum of the nodes' quantities by the repeat of their trial."""
+    return {repeat: float(each.sum()) for repeat, each in values(groups, kind, n, work, of).items()}
+
+
+def finished(groups: Sequence[Group], kind: str, n: str, work: str) -> ByRepeat:
+    """Return the share of nodes that finished, by the repeat of their trial."""
     return {
-        trial.repeat: sum(done.rate or 0.0 for done in trial.work if done.work == work)
-        for group, found in _works(groups, kind, n, work)
+        trial.repeat: float(np.mean([each.failed is None for each in done]))
+        for group in pick(groups, kind=kind, n=n)
         for trial in group.trials
-        if not any(done.failed for done in trial.work if done.work == work)
+        if (done := [each for each in trial.work if each.work == work])
     }
 
 

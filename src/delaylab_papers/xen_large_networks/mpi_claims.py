@@ -12,10 +12,9 @@ from delaylab_study.papers.toolkit import (
     Source,
     below,
     between,
-    is_virtual_machine,
 )
 
-from .measures import FEWEST, LINUX, kinds, mean, mean_ratio, named
+from .measures import FEWEST, LINUX, kinds, mean, mean_ratio, named, system_of
 from .mpi_measures import (
     ACROSS,
     LEAST_ORDER,
@@ -45,7 +44,7 @@ def slower_on_machines(groups: list[Group]) -> Iterator[Measured]:
         effect = mean_ratio(own, plain)
         if effect is not None:
             of = [each for k in (kind, LINUX) for each in of_work(groups, k, n, SOLVE)]
-            yield Measured(named(kind, n), effect, of, aside=not is_virtual_machine(kind))
+            yield Measured(named(kind, n), effect, of, kinds=(system_of(kind),))
 
 
 def machines_over_real(groups: list[Group]) -> Iterator[Measured]:
@@ -55,7 +54,7 @@ def machines_over_real(groups: list[Group]) -> Iterator[Measured]:
         effect = mean_ratio(own, {repeat: int(n) * time_s for repeat, time_s in real.items()})
         if effect is not None and kind != REAL:
             of = [each for k in (kind, REAL) for each in of_work(groups, k, n, SOLVE)]
-            yield Measured(named(kind, n), effect, of, aside=not is_virtual_machine(kind))
+            yield Measured(named(kind, n), effect, of, kinds=(system_of(kind),))
 
 
 def near_messages(groups: list[Group]) -> Iterator[Measured]:
@@ -65,8 +64,7 @@ def near_messages(groups: list[Group]) -> Iterator[Measured]:
             effect = mean(near_over_across(groups, kind, n, operation).values())
             if effect is not None:
                 of = [*of_work(groups, kind, n, NEAR), *of_work(groups, LINUX, n, ACROSS)]
-                aside = not is_virtual_machine(kind)
-                yield Measured(f"{kind}, {operation}", effect, of, aside=aside)
+                yield Measured(f"{kind}, {operation}", effect, of, kinds=(system_of(kind),))
 
 
 CLAIMS = {
@@ -93,6 +91,7 @@ CLAIMS = {
                 ),
             ),
             caveat=SUBSTITUTE,
+            about=("scheduling", "forwarding", "speed"),
         ),
         Claim(
             "mpi-real-times-n-as-on-machines",
@@ -111,11 +110,11 @@ CLAIMS = {
                     "times",
                     between(*PERFECT),
                     machines_over_real,
-                    f"{OF_SOLVER} on N computers (level `{REAL}` of `kind`), which no host of a "
-                    "lab can be yet",
+                    f"{OF_SOLVER} on N computers (level `{REAL}` of `kind`), which no study brings",
                 ),
             ),
             caveat=SUBSTITUTE,
+            about=("scheduling", "forwarding", "speed"),
         ),
         Claim(
             "mpi-messages-faster-on-one-host",
@@ -139,6 +138,7 @@ CLAIMS = {
                 ),
             ),
             caveat=OVER_LINKS,
+            about=("forwarding", "speed"),
         ),
     )
 }

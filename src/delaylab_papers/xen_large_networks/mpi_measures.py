@@ -11,7 +11,8 @@ from delaylab_study.papers.toolkit import Group, Latency, WorkDone, pick
 from .measures import LINUX, ByRepeat
 
 REAL = "real"
-"""Level of factor `kind`: each node is a computer of its own. No host can be one so far."""
+"""Level of factor `kind`: each node is a computer of its own. Hosts of a lab can be such
+machines; no study brings them."""
 SOLVE, NEAR, ACROSS = "solve", "near", "across"
 """Names of the study's works of MPI."""
 OPERATIONS = ("round-trip", "exchange")

@@ -20,10 +20,12 @@ from delaylab_study.papers.toolkit import (
 from . import mpi_world
 from .measures import CPU, DRIVER, LINUX, NETWORK, SCP, XEN
 from .mpi_world import MpiTruth
-from .published import NETPERF_5, NETPERF_5_PROCESSES, POVRAY_10, UPLINK_BPS
+from .published import COPIES, NETPERF_5, NETPERF_5_PROCESSES, POVRAY_10
 
 SECOND_NS = 10**9
 UNITS_PER_S = 6000.0
+WIRE_BPS = 100e6
+TEN = 10
 DRIVER_NOISE = 0.005
 """Difference of the driver domain's share between two runs; the paper gives one run."""
 
@@ -32,9 +34,11 @@ DRIVER_NOISE = 0.005
 class Truth:
     """The truth of an imagined world: by how much the shares that the paper found are spread.
 
-    1 leaves them as they are in the paper, 0 makes all equal. `filled` is the share of the wire
-    that the streams fill, `driver` the driver domain's share of the CPU time, which is over 0.9 in
-    the paper. `noise` is the relative difference between two runs: the paper gives one.
+    1 leaves them as they are in the paper, 0 makes all equal. `rate_spread` is the spread of what
+    machines that compute get done in a second. `more_time` is the CPU time of machines in network
+    work over that of processes, `copies` how many of ten copies finish on machines. `driver` is the
+    driver domain's share of the CPU time, which is over 0.9 in the paper. `noise` is the relative
+    difference between two runs: the paper gives one.
 
     Of scp the paper's shares are legible for processes only, which are equal. Those of machines are
     invented: spread like the paper's shares in netperf, times `scp_spread`.
@@ -44,9 +48,11 @@ class Truth:
     network_spread: float = 1.0
     scp_spread: float = 1.0
     scp_spread_of_processes: float = 0.0
-    filled: float = 0.95
+    rate_spread: float = 0.0
+    more_time: float = 1.5
+    copies: int = COPIES
     driver: float = 0.95
-    noise: float = 0.02
+    noise: float = 0.005
     mpi: MpiTruth = field(default_factory=MpiTruth)
 
 
@@ -76,18 +82,23 @@ def _work(truth: Truth, design: Design, random: Random) -> list[WorkDone]:
     if levels["work"] in mpi_world.WORKS:
         return mpi_world.work(truth.mpi, levels, random)
     if levels["work"] == "cpu":
-        name, unit, total = CPU, "units/s", UNITS_PER_S
-        shares = _shares(POVRAY_10, n, truth.cpu_spread, truth.noise, random)
-    elif levels["work"] == "scp":
-        name, unit, total = SCP, "B/s", truth.filled * UPLINK_BPS / 8
+        spread = truth.cpu_spread
+        times = _shares(POVRAY_10, n, spread, truth.noise, random)
+        rates = _shares(POVRAY_10, n, truth.rate_spread, truth.noise, random)
+        return _done(CPU, "units/s", times, [UNITS_PER_S * each for each in rates])
+    if levels["work"] == "scp":
         spread = truth.scp_spread_of_processes if plain else truth.scp_spread
-        shares = _shares(NETPERF_5, n, spread, truth.noise, random)
-    else:
-        name, unit, total = NETWORK, "bit/s", truth.filled * UPLINK_BPS
-        found = NETPERF_5_PROCESSES if plain else NETPERF_5
-        spread = 1.0 if plain else truth.network_spread
-        shares = _shares(found, n, spread, truth.noise, random)
-    return [_done(name, unit, f"guest-{at + 1}", total * share) for at, share in enumerate(shares)]
+        times = _shares(NETPERF_5, n, spread, truth.noise, random)
+        starved = n - truth.copies if n == TEN and not plain else 0
+        return _done(SCP, "B/s", times, [WIRE_BPS / 8 / n] * n, starved)
+    found = NETPERF_5_PROCESSES if plain else NETPERF_5
+    spread = 1.0 if plain else truth.network_spread
+    times = _shares(found, n, spread, truth.noise, random)
+    rates = _shares(found, n, spread, truth.noise, random)
+    longer = 1.0 if plain else truth.more_time
+    return _done(
+        NETWORK, "bit/s", [longer * each for each in times], [WIRE_BPS * each for each in rates]
+    )
 
 
 def _domains(truth: Truth, design: Design, random: Random) -> list[DomainTime]:
@@ -112,13 +123,21 @@ def _shares(values: Floats, n: int, spread: float, noise: float, random: Random)
     return [float(share) for share in shares / shares.sum()]
 
 
-def _done(name: str, unit: str, node: str, rate: float) -> WorkDone:
-    return WorkDone(
-        work=name,
-        node=node,
-        unit=unit,
-        rate=rate,
-        wall_ns=SECOND_NS,
-        user_ns=SECOND_NS // 2,
-        system_ns=0,
-    )
+def _done(
+    name: str, unit: str, times: list[float], rates: list[float], starved: int = 0
+) -> list[WorkDone]:
+    """Return the nodes' work: CPU and wall times in the ratio of `times`; the last ones starved."""
+    last = len(times) - starved
+    return [
+        WorkDone(
+            work=name,
+            node=f"guest-{at + 1}",
+            unit=unit,
+            rate=rate if at < last else None,
+            wall_ns=round(time * SECOND_NS),
+            user_ns=round(time * SECOND_NS),
+            system_ns=0,
+            failed=None if at < last else "its connection was dropped",
+        )
+        for at, (time, rate) in enumerate(zip(times, rates, strict=True))
+    ]

@@ -60,7 +60,8 @@ class Criterion:
     `µs`, `share`, `times` or `index`. `measure` returns the scenarios that the data have, and
     `needs` says what the data lack where there are none. `event` is the number of the event, from 0
     on, that it is about times after; None for all else. `is_difference` is False for a value that
-    is compared with nothing.
+    is compared with nothing. `about` are the mechanisms that this quantity is about, if they are
+    not the claim's.
     """
 
     quantity: str
@@ -70,6 +71,7 @@ class Criterion:
     needs: str
     event: int | None = None
     is_difference: bool = True
+    about: Sequence[Mechanism] | None = None
 
     def would_be_shorter(self) -> bool:
         """Return True if a shorter time would keep the rule as well."""

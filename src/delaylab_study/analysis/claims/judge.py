@@ -70,7 +70,8 @@ def decide(
     judged: list[JudgedCriterion] = []
     lacking = ""
     for criterion, seen in zip(claim.criteria, observed.criteria, strict=True):
-        fit = fitting(seen.scenarios, claim.about)
+        about = claim.about if criterion.about is None else criterion.about
+        fit = fitting(seen.scenarios, about)
         lacking = lacking or fit.lacking
         scenarios = emulated_aside(fit.scenarios) if on_hardware else fit.scenarios
         counted = [each for each in scenarios if not each.aside]
