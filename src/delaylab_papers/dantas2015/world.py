@@ -8,6 +8,7 @@ import numpy as np
 
 from delaylab_study.papers.toolkit import Design, Floats, Group, Levels, Random, imagined, lognormal
 
+from .measures import MANY_VMS
 from .published import TABLE
 
 NIC_US = 100.0
@@ -22,7 +23,9 @@ class Truth:
     VM, as a share. `cpu_reserved`, `cpu_slow`, `cpu_receiver`: the same with a core reserved, at
     1 Hz, and at the receiver. `network_ms`: RTT added by network load with 128 VMs. `above`: share
     of that above the host's NIC. `e1000_ms`: RTT at the bridge with e1000 and 128 VMs. `io`: change
-    by I/O load. `outliers`: share of the RTTs above 100 ms that are under network load.
+    by I/O load, `io_reserving` the factor by a reserved core then. `virtio_cpu`: virtio's further
+    growth by CPU load. `outliers`: share of the RTTs above 100 ms that are under network load, and
+    `many` the share of these with 64 VMs or more.
     """
 
     fast: float = 1.0
@@ -33,9 +36,12 @@ class Truth:
     cpu_receiver: float = 0.004
     network_ms: float = 120.0
     above: float = 0.98
-    e1000_ms: float = 20.0
+    e1000_ms: float = 18.0
     virtio_ms: float = 120.0
     io: float = 0.05
+    io_reserving: float = 1.0
+    virtio_cpu: float = 0.0
+    many: float = 0.95
     outliers: float = 0.95
 
 
@@ -74,21 +80,24 @@ def _rest_us(truth: Truth, levels: Levels) -> float:
 def _growth(truth: Truth, levels: Levels) -> float:
     count = int(levels["vms"])
     if levels["load"] == "io":
-        return 1 + truth.io
+        return (1 + truth.io) * (truth.io_reserving if levels["core"] == "reserved" else 1.0)
     if levels["load"] != "cpu":
         return 1.0
     if levels["place"] == "receiver":
         return 1 + truth.cpu_receiver * count
     if levels["frequency"] == "1Hz":
         return 1 + truth.cpu_slow * count
-    return 1 + (truth.cpu_reserved if levels["core"] == "reserved" else truth.cpu) * count
+    more = truth.virtio_cpu if levels["driver"] == "virtio" else 0.0
+    return 1 + more + (truth.cpu_reserved if levels["core"] == "reserved" else truth.cpu) * count
 
 
 def _with_outliers(truth: Truth, levels: Levels, app: Floats, random: Random) -> Floats:
     """Return the RTTs, some above 100 ms, so that the wanted share of all is under network load."""
-    app = np.minimum(app, 99_000.0) if truth.network_ms <= 120 else app
-    weight = {"network": truth.outliers, "cpu": 1 - truth.outliers}.get(levels["load"], 0.0)
-    slow = random.random(len(app)) < 0.02 * weight
+    # Table I has two numbers of VMs from 64 on, and six below.
+    part = truth.many / 2 if int(levels["vms"]) >= MANY_VMS else (1 - truth.many) / 6
+    weight = {"network": truth.outliers * part, "cpu": (1 - truth.outliers) / 8}
+    app = np.minimum(app, 99_000.0) if levels["load"] != "network" else app
+    slow = random.random(len(app)) < 0.3 * weight.get(levels["load"], 0.0)
     app[slow] = 150_000.0
     return app
 
