@@ -124,12 +124,11 @@ def _with_more_time(agent: Agent, more_ms: int) -> Agent:
 def _with_shares(nodes: list[Node[NodeSpec]], agents: list[Agent]) -> list[Agent]:
     """Return the agents of nodes with the weights and quotas of their CPU time.
 
-    If one node has a share, all have a cgroup: a node outside of the lab's groups would compete
-    with the lab as a whole.
+    A node that may compete for a CPU with one that has a share has a cgroup, too: outside of the
+    lab's groups it would compete with the lab as a whole. All others keep out of those groups, in
+    which some kernels give no real-time scheduling.
     """
-    of_each = [shares(node.spec) for node in nodes]
-    if not any(any(share) for share in of_each):
-        return agents
+    competing = _competing(nodes)
     return [
         replace(
             agent,
@@ -137,8 +136,31 @@ def _with_shares(nodes: list[Node[NodeSpec]], agents: list[Agent]) -> list[Agent
             cpu_weight=weight or USUAL_WEIGHT,
             cpu_quota_us=None if quota is None else quota_us(quota),
         )
-        for agent, (weight, quota) in zip(agents, of_each, strict=True)
+        if node.name in competing
+        else agent
+        for node, agent in zip(nodes, agents, strict=True)
+        for weight, quota in [shares(node.spec)]
     ]
+
+
+def _competing(nodes: list[Node[NodeSpec]]) -> set[str]:
+    """Return the nodes that may compete for a CPU with one that has a share, or by way of others.
+
+    A node without CPUs of its own may run on any of its machine's.
+    """
+    found = {node.name for node in nodes if any(shares(node.spec))}
+    among = [node for node in nodes if node.name in found]
+    while among:
+        one = among.pop()
+        rivals = [node for node in nodes if node.name not in found and _share_a_cpu(one, node)]
+        found |= {node.name for node in rivals}
+        among += rivals
+    return found
+
+
+def _share_a_cpu(one: Node[NodeSpec], other: Node[NodeSpec]) -> bool:
+    anywhere = not one.cpus or not other.cpus
+    return one.machine == other.machine and (anywhere or bool(set(one.cpus) & set(other.cpus)))
 
 
 def _engines(lab: Lab, network: Network) -> Iterator[Agent]:
