@@ -5,6 +5,7 @@ import pytest
 from delaylab.kinds import KINDS
 from delaylab.plan.build import build
 from delaylab.plan.kind import Rights
+from delaylab.resolve.agent_names import node_agent
 from delaylab.resolve.load import lab_from
 from delaylab.spec.source import parse
 
@@ -41,5 +42,5 @@ def test_a_node_that_competes_for_no_weighted_cpu_keeps_out_of_the_groups(
 ) -> None:
     """Some kernels give no real-time scheduling in them."""
     lab = lab_from(parse(LAB.format(more=more), "lab.yaml"))
-    agents = {agent.name: agent for agent in build(lab, KINDS, Rights(root=True)).agents}
-    assert {name: agents[f"node.{name}"].cpu_weight for name in weights} == weights
+    found = {a.name: a.cpu_weight for a in build(lab, KINDS, Rights(root=True)).agents}
+    assert {name: found[node_agent(name)] for name in weights} == weights

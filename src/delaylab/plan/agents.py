@@ -159,8 +159,9 @@ def _competing(nodes: list[Node[NodeSpec]]) -> set[str]:
 
 
 def _share_a_cpu(one: Node[NodeSpec], other: Node[NodeSpec]) -> bool:
-    anywhere = not one.cpus or not other.cpus
-    return one.machine == other.machine and (anywhere or bool(set(one.cpus) & set(other.cpus)))
+    if one.machine != other.machine:
+        return False
+    return not (one.cpus and other.cpus) or bool(set(one.cpus) & set(other.cpus))
 
 
 def _engines(lab: Lab, network: Network) -> Iterator[Agent]:

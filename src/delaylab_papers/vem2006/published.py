@@ -58,6 +58,17 @@ RATES_UNDER_DELAY: dict[str, dict[str, float]] = {
 DELAY_MS = {"0": 0.0, "100us": 0.1, "1ms": 1.0, "10ms": 10.0, "100ms": 100.0}
 FORWARDED = {64: 380_000.0, 1450: 130_000.0}
 """Packets/s that plain Linux forwards, by frame size: section IV B."""
+OF_XEN0 = {64: 180_000.0}
+"""Packets/s that the driver domain forwards without any router: section IV B."""
+OF_TWO_CPUS = {64: 410_000.0, 1450: 130_000.0}
+"""Packets/s that plain Linux forwards with a kernel for two CPUs: section VI A. For 1450 bytes the
+paper "did not observe any increase"."""
+BY_TEN_ROUTERS = (85_000.0, 120_000.0)
+"""The least and the most packets/s that the system forwards, "depending on their size": section IV
+C, of figure 8."""
+OVERLOADED = (100_000.0, 60_000.0, 35_000.0)
+"""Packets/s of 64 bytes that one router forwards: at most, and as more and more is offered. Section
+VI A, which does not say how much is offered."""
 # Figure 21, by test: detection, convergence after it, and convergence of a single one; in s.
 CONVERGENCE_S = {
     "link down": (0.0, 2.0, 2.0),

@@ -6,34 +6,29 @@ from dataclasses import replace
 
 from delaylab_papers.vem2006.isolation.claims import CLAIMS
 from delaylab_papers.vem2006.isolation.world import Truth, drawn
-from tests.controls.control import controls, of_study
+from tests.controls.control import as_run, of_sentences
 
-BLOCKS = 3
-
-world = of_study("vem2006-isolation", drawn, BLOCKS)
-
+STUDY = "vem2006-isolation"
 PAPER = Truth()
-_control = controls(CLAIMS, world, PAPER)
+world = as_run(STUDY, drawn)
+_control = of_sentences(CLAIMS, STUDY, drawn, PAPER)
 CONTROLS = (
     _control(
         "isolated-shaped-as-asked",
-        replace(PAPER, shaper=1.1),
+        replace(PAPER, shaper=1.04),
+        "limits let 4 % more through than they are set to, where at most 3 % is correct",
         replace(PAPER, shaper=0.5),
-        replace(PAPER, late_us=400.0),
-        "contradicted",
     ),
     _control(
         "isolated-unshaped-unmoved",
-        replace(PAPER, shaping_takes=0.1),
+        replace(PAPER, shaping_takes=0.025),
+        "shaping others takes 2.5 %, where up to 2 % is the same rate",
         replace(PAPER, shaping_takes=0.5),
-        replace(PAPER, shaping_takes=0.005),
-        "reproduced",
     ),
     _control(
         "isolated-from-hog",
-        replace(PAPER, hog_takes=0.1),
+        replace(PAPER, hog_takes=0.025),
+        "the hog takes 2.5 %, where up to 2 % is no effect",
         replace(PAPER, hog_takes=0.5),
-        replace(PAPER, hog_takes=0.01),
-        "reproduced",
     ),
 )

@@ -18,6 +18,7 @@ from delaylab_study.papers.toolkit import (
     estimate_of_few,
     in_words,
     mean_of_few,
+    no_more_than,
     pick,
 )
 
@@ -34,8 +35,14 @@ from .measures import (
     unshaped_rates,
 )
 
-LITTLE = 0.02
-LATE_US = 100.0
+AS_SHAPED = 0.03
+"""Limit for a rate that is "correctly" kept: figure 19 has 97 Mbit/s of 100, delayed by 100 ms."""
+LATE_US = 125.0
+"""Limit for a frame that is "correctly" delayed. With a delay of up to 10 ms, the mean of figure 16
+is at most 0.125 ms more or less than the delay and the mean without one."""
+SAME_RATE = 0.02
+"""Limit for "the same rate". Figure 19's rates fall from 98.5 to 97 Mbit/s, by 1.5 %, and the paper
+speaks of no "noticeable drop"; its numbers are rounded to 0.5 %."""
 SENTENCE = (
     "In all cases the system was able to correctly shape and delay the traffic while flows that "
     "were not rate limited or delayed achieved the same rate they would on a system where there "
@@ -48,7 +55,8 @@ def rate_errors(groups: list[Group]) -> Iterator[Measured]:
     for (name, used), found in _by_flow(groups):
         off = np.array([abs(each.ratio - 1) for each in found])
         effect = estimate_of_few([off], lambda s: np.asarray(s[0].mean(axis=-1)))
-        yield Measured(name, effect, used, f"{found[0].ratio - 1:+.2%} in the first trial")
+        words = f"{found[0].ratio - 1:+.2%} in the first trial"
+        yield Measured(name, effect, used, words, kinds=(found[0].kind,))
 
 
 def latenesses(groups: list[Group]) -> Iterator[Measured]:
@@ -58,7 +66,7 @@ def latenesses(groups: list[Group]) -> Iterator[Measured]:
         if len(late) >= SEARCHES:
             effect = mean_of_few(np.array(late))
             words = f"{in_words(effect.value)}, at most {in_words(max(late))}"
-            yield Measured(name, effect, used, words)
+            yield Measured(name, effect, used, words, kinds=(found[0].kind,))
 
 
 def _by_flow(groups: list[Group]) -> Iterator[tuple[tuple[str, list[Group]], list[Shaped]]]:
@@ -93,7 +101,7 @@ def taken_by_hog(groups: list[Group]) -> Iterator[Measured]:
 
 def _change(groups: list[Group], where: KindAndSize, name: str, effect: Effect) -> Measured:
     used = pick(groups, kind=where[0], size=where[1])
-    return Measured(name, effect, used, f"{effect.value:+.2%}")
+    return Measured(name, effect, used, f"{effect.value:+.2%}", kinds=(where[0],))
 
 
 FLOWS = "trials in which half of the flows are shaped"
@@ -108,7 +116,7 @@ CLAIMS = {
                 Criterion(
                     "distance of a shaped flow's rate from what it is due",
                     "share",
-                    at_most(LITTLE),
+                    at_most(AS_SHAPED),
                     rate_errors,
                     FLOWS,
                 ),
@@ -120,6 +128,7 @@ CLAIMS = {
                     FLOWS,
                 ),
             ),
+            about=("link", "scheduling"),
         ),
         Claim(
             "isolated-unshaped-unmoved",
@@ -129,11 +138,12 @@ CLAIMS = {
                 Criterion(
                     "change of what unshaped flows receive, when others are shaped",
                     "share",
-                    at_least(-LITTLE),
+                    no_more_than(SAME_RATE),
                     changed_by_shaping,
                     f"{SEARCHES} blocks of trials with and without shaping half of the flows",
                 ),
             ),
+            about=("scheduling",),
         ),
         Claim(
             "isolated-from-hog",
@@ -146,11 +156,12 @@ CLAIMS = {
                 Criterion(
                     "change of what flows receive, beside a CPU hog",
                     "share",
-                    at_least(-LITTLE),
+                    at_least(-SAME_RATE),
                     taken_by_hog,
                     f"{SEARCHES} blocks of trials with and without the hog",
                 ),
             ),
+            about=("scheduling",),
         ),
     )
 }

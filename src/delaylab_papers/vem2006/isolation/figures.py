@@ -26,7 +26,6 @@ from .measures import (
     HOG,
     NOTHING,
     QUIET,
-    RATE_BPS,
     SHAPED_MS,
     KindAndSize,
     blocks,
@@ -79,7 +78,8 @@ def charts(groups: list[Group]) -> list[Chart]:
         render(
             "isolation",
             "What flows receive while others are shaped or a node burns CPU",
-            "Median over the blocks, at the highest rate held. Shaped flows may have 100 Mbit/s.",
+            "Median over the blocks, at the highest rate held. Shaped flows may have 100 Mbit/s, "
+            "over emulated routers 10 Mbit/s.",
             grid(bars, rows, "column", "row"),
         )
     ]
@@ -158,8 +158,8 @@ def _shaped(groups: list[Group]) -> Table:
             rows.append([kind, size, *cells])
     return Table(
         "Isolation: what shaped flows get",
-        f"Off what is due: {RATE_BPS / 1e6:.0f} Mbit/s with framing of a flow that sends more, "
-        "else all that it sent; the trial furthest off. Late: by how much half of the frames left "
+        "Off what is due: its limit, with framing, of a flow that sends more, else all that it "
+        "sent; the trial furthest off. Late: by how much half of the frames left "
         "after they were due, in the trial where that was most.",
         ["kind", "bytes", "delay", "trials", "rate off by", "late"],
         rows,

@@ -25,13 +25,15 @@ from ..routers.searches import SEARCHES, frames_loads
 
 SHAPED_MS = {"out-1ms": 1, "out-5ms": 5, "out-10ms": 10, "out-50ms": 50, "out-100ms": 100}
 """Links that are shaped in half of the trials, and their delays in ms, one way."""
-RATE_BPS = 100e6
 HOG = "out-hog"
 KindAndSize = tuple[str, str]
 """Kind of router and frame size, as named by the levels of `kind` and `size`."""
-NOTHING, HALF, IN_LINK = "none", "half", "half-in-link"
+NOTHING, HALF, IN_LINK, TENTH = "none", "half", "half-in-link", "half-at-10mbit"
 """Levels of factor `shaping`: no flow is shaped; half of them by blocking their sender; half of
-them in the link, because a virtual machine cannot be blocked so."""
+them in the link, because a virtual machine cannot be blocked so; the same at a tenth of the rate,
+which emulated routers can exceed."""
+RATES_BPS = {HALF: 100e6, IN_LINK: 100e6, TENTH: 10e6}
+"""The rate to which shaped flows are held, by level of factor `shaping`."""
 QUIET, BUSY = "forwarding", "hog"
 CHECK_SEQUENCE = 4
 """Bytes at the end of each frame that the link engine does not see."""
@@ -68,7 +70,7 @@ def blocks(
 
 def of_shaping(groups: list[Group], shaping: str) -> list[Group]:
     """Return the groups in which half of the flows are shaped, however that is done, or none is."""
-    levels = (HALF, IN_LINK) if shaping == HALF else (shaping,)
+    levels = RATES_BPS if shaping == HALF else (shaping,)
     return [group for group in groups if group.factors.get("shaping") in levels]
 
 
@@ -159,6 +161,7 @@ def _shaped(group: Group) -> Iterator[Shaped]:
         if link.verdict.direction.configured.rate is not None
     }
     size = group.factors["size"]
+    limit_bps = RATES_BPS[group.factors["shaping"]]
     for trial in group.trials:
         for load in frames_loads(trial):
             for flow in load.flows:
@@ -168,8 +171,8 @@ def _shaped(group: Group) -> Iterator[Shaped]:
                 bits = 8 * (int(size) + FRAMING)
                 ratio = flow.received / flow.sent if flow.sent else 0.0
                 offered = flow.sent * bits / _seconds(load)
-                if offered > RATE_BPS and flow.received_per_s is not None:
-                    ratio = flow.received_per_s * bits / RATE_BPS
+                if offered > limit_bps and flow.received_per_s is not None:
+                    ratio = flow.received_per_s * bits / limit_bps
                 late_ns = verdict.late.p50_ns
                 late_us = None if late_ns is None else late_ns / 1000
                 yield Shaped(flow.link, group.factors["kind"], size, ratio, late_us)

@@ -17,7 +17,8 @@ from delaylab_study.papers.toolkit import (
     imagined_trial,
 )
 
-from .measures import CHECK_SEQUENCE, FRAMING, HOG, RATE_BPS, SHAPED_MS
+from ..published import BY_TEN_ROUTERS
+from .measures import CHECK_SEQUENCE, FRAMING, HOG, RATES_BPS, SHAPED_MS
 
 UNSHAPED = [f"out-{number}" for number in range(1, 5)]
 LINKS = [*UNSHAPED, HOG, *SHAPED_MS]
@@ -32,7 +33,7 @@ class Truth:
     `shaper`: the rate over the one asked; `queued`: seconds of it that arrive after the load.
     """
 
-    per_s: float = 150_000.0
+    per_s: float = BY_TEN_ROUTERS[1]
     shaping_takes: float = 0.0
     hog_takes: float = 0.0
     shaper: float = 1.0
@@ -63,7 +64,8 @@ def drawn(truth: Truth, design: Design, random: Random) -> Group:
 def _direction(link: str, truth: Truth, levels: Levels) -> dict[str, object]:
     late_ns = truth.late_us * 1000
     size = int(levels["size"])
-    per_s = min(truth.per_s / len(LINKS), truth.shaper * RATE_BPS / 8 / (size + FRAMING))
+    limit_bps = truth.shaper * RATES_BPS[levels["shaping"]]
+    per_s = min(truth.per_s / len(LINKS), limit_bps / 8 / (size + FRAMING))
     frames = round(per_s * SECONDS)
     passed = {"frames": frames, "bytes": frames * (size - CHECK_SEQUENCE)}
     return {
@@ -71,7 +73,7 @@ def _direction(link: str, truth: Truth, levels: Levels) -> dict[str, object]:
         "node": "r",
         "port": "vif-r",
         "nodes": ["r"],
-        "asked": {"rate": {"bps": RATE_BPS}},
+        "asked": {"rate": {"bps": RATES_BPS[levels["shaping"]]}},
         "late": {"count": 1000, "p50_ns": late_ns, "p99_ns": 3 * late_ns},
         "in": passed,
         "out": passed,
@@ -86,7 +88,8 @@ def _load(truth: Truth, levels: Levels, random: Random) -> Load:
     each = round(rate * SECONDS / len(LINKS))
     arrives = round(each * (1 - truth.hog_takes * (levels["load"] == "hog")))
     seconds = SECONDS + truth.queued
-    most = round(truth.shaper * RATE_BPS * seconds / 8 / (int(levels["size"]) + FRAMING))
+    limit_bps = truth.shaper * RATES_BPS.get(levels["shaping"], 0.0)
+    most = round(limit_bps * seconds / 8 / (int(levels["size"]) + FRAMING))
     most = min(most, round(each * (1 - truth.shaped_loses)))
     flows = [
         Flow(

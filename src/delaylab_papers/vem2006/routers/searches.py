@@ -25,7 +25,6 @@ from delaylab_study.papers.toolkit import (
     Load,
     TrialRecord,
     estimate_of_few,
-    is_virtual_machine,
     jain,
     mean_of_few,
 )
@@ -37,7 +36,11 @@ HOST = "host"
 PLAIN, CARRIED, DELAYED, LIMITED = "plain", "carried", "500us", "limited"
 """Levels of factor `engine`: links without conditions; carried by the engine with no conditions
 configured; with 0.5 ms of delay; with a limit of the rate that is never met."""
-KINDS, LINKS = (HOST, "netns", "lxc", "qemu", "xen"), (PLAIN, CARRIED, DELAYED, LIMITED)
+APART = "carried-apart"
+"""Level of factor `engine` at which the engine carries links and has a CPU of its own, and the
+routers another one."""
+KINDS = (HOST, "netns", "lxc", "uml", "qemu", "xen")
+LINKS = (PLAIN, CARRIED, APART, DELAYED, LIMITED)
 """Levels in the order in which they are shown."""
 SEARCHES = 3
 """Smallest number of searches of one setting that gives its throughput an interval."""
@@ -45,14 +48,9 @@ BEST, OF = 3, 5
 """The paper repeats each search five times; the best three count."""
 OVERLOADED = 0.01
 """A burst that lost a larger share than this was more than the routers could forward."""
-
-
-def in_host_kernel(kind: str) -> bool:
-    """Return True if routers of a kind forward in their host's kernel, unlike the paper's.
-
-    A packet then crosses no border on its way to the router.
-    """
-    return not is_virtual_machine(kind)
+CLEARLY, MOST_LOST = 0.2, 0.6
+"""Shares lost between which bursts tell how routers share. Where less is lost, no router can be far
+from an equal share of what arrives; where more is, all lose about the same, whatever they do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,6 +144,23 @@ def lost_shares(flows: Sequence[Flow]) -> list[float]:
     return [max(0.0, 1 - flow.received / flow.sent) if flow.sent else 0.0 for flow in flows]
 
 
+def furthest(rates: Sequence[HeldRate], of: Shares, most_lost: float = 1.0) -> Effect | None:
+    """Return how far the router furthest from the mean of all is from it, with its interval.
+
+    Each search has a largest deviation, of what `of` gives for each router, the mean of those
+    bursts that lost at least `CLEARLY` and no more than `most_lost`. Return None with fewer than
+    `SEARCHES` searches that have such bursts.
+    """
+    found = []
+    for rate in rates:
+        tries = [b for b in bursts([rate], overloaded=True) if CLEARLY <= b.lost <= most_lost]
+        had = [np.array(of(burst.flows)) for burst in tries]
+        relative = [each / each.mean() for each in had if each.mean() > 0]
+        if relative:
+            found.append(float(np.abs(np.mean(relative, axis=0) - 1).max()))
+    return mean_of_few(np.array(found), (0.0, math.inf)) if len(found) >= SEARCHES else None
+
+
 def bursts(rates: Iterable[HeldRate], *, overloaded: bool) -> list[Burst]:
     """Return the bursts over several flows that were held, or those that overloaded the routers."""
     tries = [burst for rate in rates for burst in rate.tries if len(burst.flows) > 1]
@@ -163,6 +178,11 @@ def fairness(rates: Sequence[HeldRate], *, overloaded: bool, of: Shares) -> Effe
     if not indices:
         return None
     return mean_of_few(np.array(indices), SHARE)
+
+
+def lost_frames(flows: Sequence[Flow]) -> list[float]:
+    """Return the number of frames that did not arrive, by flow."""
+    return [float(max(0, flow.sent - flow.received)) for flow in flows]
 
 
 def arrived(flows: Sequence[Flow]) -> list[float]:

@@ -19,9 +19,15 @@ from delaylab_study.papers.toolkit import (
     imagined_trial,
 )
 
-from ..published import FORWARDED
+from ..published import BY_TEN_ROUTERS, FORWARDED, OVERLOADED, PEAKS
+from .searches import APART, CARRIED, DELAYED, LIMITED, PLAIN
+from .throughput import ABOUT, EACH_TAKES, FIRST_TAKES, OVERLOADS, TEN
 
 HOST_PER_S = {"64": FORWARDED[64], "1450": FORWARDED[1450]}
+FOUR_LARGE = 4 * PEAKS["1450"] * 1e6 / 8 / 1450
+"""Frames/s of 1450 bytes over four routers, by figure 18. Ten forward the 85 000 of figure 8."""
+EACH_OF_LARGE = 1 - (BY_TEN_ROUTERS[0] / FOUR_LARGE) ** (1 / 6)
+FIRST_OF_LARGE = 1 - FOUR_LARGE / (1 - EACH_OF_LARGE) ** 3 / FORWARDED[1450]
 BURST_S = 0.5
 TOLERANCE = 0.0005
 
@@ -31,22 +37,32 @@ class Truth:
     """The truth of an imagined world: shares of the throughput that they take, latencies in µs.
 
     `first`: what the first takes of small and of large frames, `further`: each one more. `greedy`:
-    how much more than its share the first router gets when overloaded. `spared`: share of the
-    routers that then lose nothing. `last_us`: what the last of many adds over the first. `limited`:
-    share of the throughput that limits leave. `ten`: share of plain Linux that ten routers with
-    emulation forward of large frames. `overload`: share of its throughput that a router forwards
-    when more is offered. `apart_us`: deviation of a latency from block to block.
+    how much more than its share the first router gets when overloaded, `uneven`: the deviation of
+    all of them. `spared`: share of the routers that then lose nothing. `carried`: share that the
+    engine leaves of one router's throughput, `carried_by_ten`: of ten routers'. `together`: share
+    that routers keep of their throughput if the engine has the same CPU. `last_us`: what the last
+    of many adds over the first. `limited`: share of the throughput that limits leave. `ten`: share
+    of plain Linux that ten routers with emulation forward of large frames. `overload`: shares of
+    its throughput that a router forwards when more is offered, and more. `apart_us`: deviation of a
+    latency from block to block.
     """
 
-    first: dict[str, float] = field(default_factory=lambda: {"64": 0.68, "1450": 0.15})
-    further: float = 0.02
-    greedy: float = 0.05
+    first: dict[str, float] = field(
+        default_factory=lambda: {"64": FIRST_TAKES, "1450": FIRST_OF_LARGE}
+    )
+    further: dict[str, float] = field(
+        default_factory=lambda: {"64": EACH_TAKES, "1450": EACH_OF_LARGE}
+    )
+    greedy: float = 0.0
+    uneven: float = 0.005
     spared: float = 0.0
-    carried: float = 0.95
-    delayed: float = 0.95
+    carried: float = 0.9
+    carried_by_ten: float = 1.0
+    together: float = 0.6
+    delayed: float = 0.9
     limited: float = 1.0
-    ten: float = 0.6
-    overload: float = 0.6
+    ten: float = ABOUT
+    overload: tuple[float, ...] = tuple(left / OVERLOADED[0] for left in OVERLOADED[1:])
     first_us: float = 200.0
     further_us: float = 5.0
     large_further_us: float = 1.0
@@ -64,17 +80,21 @@ class Truth:
         routers = int(levels["routers"])
         if routers == 0:
             return self.host(levels)
-        if (levels["routers"], levels["size"], levels["engine"]) == ("10", "1450", "500us"):
+        if (routers, levels["size"], levels["engine"]) == (TEN, "1450", DELAYED):
             return self.host(levels) * self.ten
         first = self.first.get(levels["size"], 0.3)
+        of_ten = (routers - 1) / (TEN - 1)
+        carried = self.carried + (self.carried_by_ten - self.carried) * of_ten
         engine = {
-            "plain": 1.0,
-            "carried": self.carried,
-            "500us": self.carried * self.delayed,
-            "limited": self.carried * self.limited,
+            PLAIN: 1.0,
+            CARRIED: carried,
+            APART: carried / self.together,
+            DELAYED: carried * self.delayed,
+            LIMITED: carried * self.limited,
         }
         alone = self.host(levels) * (1 - first) * engine[levels["engine"]]
-        return float(alone * (1 - self.further) ** (routers - 1))
+        further = self.further.get(levels["size"], EACH_TAKES)
+        return float(alone * (1 - further) ** (routers - 1))
 
     def rtt_us(self, levels: Levels) -> float:
         """Return the typical round trip over the routers in µs."""
@@ -103,13 +123,15 @@ def drawn(truth: Truth, design: Design, random: Random) -> Group:
 def _load(truth: Truth, levels: Levels, random: Random) -> Load:
     rate = truth.throughput(levels) * random.normal(1, 0.005)
     sent, received = rate, rate
-    if levels["load"] == "150pct":
-        sent, received = 1.5 * rate, truth.overload * rate * random.normal(1, 0.02)
+    if levels["load"] in OVERLOADS:
+        times = float(levels["load"].removesuffix("pct")) / 100
+        left = truth.overload[OVERLOADS[levels["load"]][1] - 1]
+        sent, received = times * rate, left * rate * random.normal(1, 0.02)
     flow = Flow(link="out-1", sent=round(sent), received=round(received), received_per_s=received)
     routers = max(1, int(levels["routers"]))
     tries = (
-        _burst(truth, rate * 1.5, rate, routers, held=False),
-        _burst(truth, rate, rate, routers, held=True),
+        _burst(truth, rate * 1.5, rate, routers, random, held=False),
+        _burst(truth, rate, rate, routers, random, held=True),
     )
     links = tuple(flow.link for flow in tries[0].flows)
     held = HeldRate(frames_per_s=rate, tolerance=TOLERANCE, bound="loss", judged=links, tries=tries)
@@ -117,11 +139,14 @@ def _load(truth: Truth, levels: Levels, random: Random) -> Load:
     return Load(load="frames", on="source", to="sink", achieved=achieved, flows=[flow], rate=held)
 
 
-def _burst(truth: Truth, offered: float, forwarded: float, routers: int, *, held: bool) -> Burst:
+def _burst(
+    truth: Truth, offered: float, forwarded: float, routers: int, random: Random, *, held: bool
+) -> Burst:
     sent = round(offered * BURST_S / routers)
     capacity = forwarded * BURST_S
     shares = np.ones(routers)
     if not held and routers > 1:
+        shares *= random.normal(1, truth.uneven, routers)
         shares[0] += truth.greedy
     received = np.minimum(sent, shares / shares.sum() * capacity).astype(int)
     spared = min(round(truth.spared * routers), routers - 1)
