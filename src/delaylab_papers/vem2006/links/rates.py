@@ -31,6 +31,8 @@ FREE = "none"
 """Level of factors `rate` and `loss` without a condition."""
 BPS = {"1Mbit": 1e6, "10Mbit": 1e7, "100Mbit": 1e8}
 """Levels of factor `rate` in bit/s."""
+ROUNDED_MBIT = {"1Mbit": 0.05, "10Mbit": 0.05, "100Mbit": 0.5}
+"""Half a unit of the last digit of rates in figures 18 and 19, where they are rounded most."""
 BUDGETS = {"1Mbit-budget": "1Mbit", "10Mbit-budget": "10Mbit"}
 """Levels of factor `rate` that are the paper's shaper, and the same rates frame by frame."""
 REFILLS = 100
@@ -42,10 +44,11 @@ FRAMING = 20
 budgets: the paper's counts bytes of packets."""
 OFFERED = 1.05
 """A stream that sent less than this times its limit says nothing of the limit."""
-NEAR_RATE = 0.12
-"""Limit for "rather close". The paper's own rates of 1450 bytes are up to 10 % off."""
+NEAR_RATE = 1.0
+"""Limit for "rather close", over the largest error that the paper calls so (`possible_share`)."""
 LITTLE_RATE = 0.02
-"""Limit for "any noticeable drop". The paper's own rates drop by up to 1 %."""
+"""Limit for "any noticeable drop". The paper's own rates drop by up to 1 %, and are rounded to
+0.5 %."""
 RIGHT_LOSS = 0.1
 """Limit for "the right percentage": a tenth of the configured one."""
 NO_EFFECT = 0.001
@@ -146,24 +149,36 @@ def _sent_per_s(load: Load) -> float:
 
 
 def rates_achieved(groups: list[Group]) -> Iterator[Measured]:
-    """Yield the error of each rate.
+    """Yield the error of each rate over the largest that the paper's numbers leave possible.
 
-    Those of small frames, less accurate in the paper, are aside, as are those of a stream that
-    sent too little to meet its limit.
+    A stream that sent too little to meet its limit stands aside.
     """
     for limit, received in rates(groups).items():
         off = mean_of_few(np.array([bps / limit.bps - 1 for bps in received.by_block.values()]))
         meets = received.offered >= OFFERED * limit.bps
         offered = "" if meets else f", of {received.offered / 1e6:.3g} Mbit/s offered"
+        possible = possible_share(limit.size, limit.rate)
+        low, high = sorted(map(abs, off.interval))
+        low = 0.0 if off.interval[0] < 0 < off.interval[1] else low
         theirs = limit.published
         yield Measured(
             _named(limit),
-            off,
+            Effect(abs(off.value) / possible, (low / possible, high / possible)),
             (received.group,),
             f"{1 + off.value:.2%} of it{offered}",
-            None if theirs is None else theirs - 1,
-            aside=limit.size != LARGE or not meets,
+            None if theirs is None else abs(theirs - 1) / possible,
+            aside=not meets,
         )
+
+
+def possible_share(size: str, rate: str) -> float:
+    """Return how far off the paper's own rates may be, under any delay, with half a last digit."""
+    known: list[dict[str, float]] = [RATES[size]]
+    if size == LARGE:
+        known += RATES_UNDER_DELAY.values()
+    configured = BPS[rate] / 1e6
+    furthest = max(abs(each[rate] / configured - 1) for each in known)
+    return furthest + ROUNDED_MBIT[rate] / configured
 
 
 def slow_and_small(groups: list[Group]) -> Iterator[Measured]:

@@ -7,7 +7,7 @@ import numpy as np
 from delaylab_study.papers.toolkit import Cells, Group, Table, delay
 
 from ..published import AT_REST, DELAY_MS, PEAKS, RATES, RATES_UNDER_DELAY, UNDER_LOAD, Delays
-from .delays import Delay, delays
+from .delays import delays, wholes
 from .rates import Limit, Received, budgets, peaks, rates
 
 Rows = list[Cells]
@@ -16,32 +16,40 @@ Rows = list[Cells]
 def tables(groups: list[Group]) -> list[Table]:
     """Return delays under load and at rest, rates, and rates under delay."""
     found = [
-        _delays("Figure 16: delays under load", delays(groups, loaded=True), UNDER_LOAD),
-        _delays("Figure 17: delays at rest", delays(groups, loaded=False), AT_REST),
+        _delays("Figure 16: delays under load", groups, UNDER_LOAD, loaded=True),
+        _delays("Figure 17: delays at rest", groups, AT_REST, loaded=False),
         _rates(groups),
         _rates_under_delay(groups),
     ]
     return [table for table in found if table.rows]
 
 
-def _delays(title: str, delays: list[Delay], paper: Delays) -> Table:
+def _delays(title: str, groups: list[Group], paper: Delays, *, loaded: bool) -> Table:
+    of_links = {(each.size, each.configured): each for each in delays(groups, loaded=loaded)}
     rows: Rows = []
-    for each in delays:
-        least, mean, deviation = paper[each.size][each.configured]
-        configured_us = DELAY_MS[each.configured] * 1000
+    for (size, configured), whole in wholes(groups, loaded=loaded).items():
+        least, mean, deviation = paper[size][configured]
+        rtts = np.concatenate(list(whole.by_block.values()))
+        deviations = [float(each.std()) for each in whole.by_block.values()]
+        link = of_links.get((size, configured))
+        configured_us = DELAY_MS[configured] * 1000
         cells: Cells = [
-            (delay(configured_us + each.least), f"{least:g}"),
-            (delay(configured_us + each.mean.value), f"{mean:g}"),
-            (delay(each.deviation), f"{deviation:g}"),
-            *(delay(configured_us + value) for value in (each.median, each.p99)),
+            (delay(float(rtts.min())), f"{least:g}"),
+            (delay(float(rtts.mean())), f"{mean:g}"),
+            (delay(float(np.median(deviations))), f"{deviation:g}"),
+            *(
+                (delay(configured_us + us) for us in (link.least, link.mean.value))
+                if link
+                else "––"
+            ),
         ]
-        rows.append([each.size, each.configured, str(each.n), *cells])
+        rows.append([size, configured, str(len(rtts)), *cells])
     return Table(
         title,
-        "One way, between the ports of the link's engine, over one of ten routers. Least of all "
-        "trials, mean of the trials' means, medians of their SD, median and p99. In colour: the "
-        "paper's, in ms, which also has the way through its routers.",
-        ["bytes", "configured", "n", "least", "mean", "SD", "median", "p99"],
+        "Round trips from and to user space over one of ten routers, delayed one way: least, mean, "
+        "median of the trials' SD. In colour: the paper's, in ms, one way over hosts and router. "
+        "Link: one way between the ports of its engine.",
+        ["bytes", "configured", "n", "least", "mean", "SD", "link, least", "link, mean"],
         rows,
         texts=2,
     )

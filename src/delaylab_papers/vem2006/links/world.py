@@ -5,9 +5,12 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+import numpy as np
+
 from delaylab_study.papers.toolkit import (
     Design,
     EngineReport,
+    Floats,
     Flow,
     Group,
     Levels,
@@ -19,7 +22,7 @@ from delaylab_study.papers.toolkit import (
 )
 
 from ..published import AT_REST, DELAY_MS, PEAKS, RATES, RATES_UNDER_DELAY, UNDER_LOAD
-from .delays import ALL_STREAMS, MEASURED, SENDER
+from .delays import ALL_STREAMS, IDLE, MEASURED, RTT, SENDER
 from .rates import BPS, BUDGETS, FRAMING, REFILLS
 
 FRAMES = 400_000
@@ -37,13 +40,13 @@ half-width is 4.3 standard errors of three blocks.
 class Truth:
     """The truth of an imagined world; as it stands, what the paper says.
 
-    `error`: factor of the mean error of delays. `early`: share of a delay by which packets are
-    early. `rate`: exponent of the paper's ratio of achieved and configured rate. `small_and_slow`:
-    the same for 64 bytes at 1 Mbit/s. `by_delay`: share of a rate that a delay takes. `lost`: share
-    of frames lost where 1 % is configured. `beside`: share of the other streams' frames that then
-    is missing. `at_peak`: share of all frames that routers lose. `bucket`: whether the shaper has a
-    byte budget, as the paper's. `refills`: how often a second that is refilled, in place of the
-    paper's rates.
+    `error`: factor of what delays add to the mean beyond themselves. `early`: share of a delay by
+    which packets are early. `rate`: exponent of the paper's ratio of achieved and configured rate.
+    `small_and_slow`: the same for 64 bytes at 1 Mbit/s. `by_delay`: share of a rate that a delay
+    takes. `lost`: share of frames lost where 1 % is configured. `beside`: share of the other
+    streams' frames that then is missing. `at_peak`: share of all frames that routers lose.
+    `bucket`: whether the shaper has a byte budget, as the paper's. `refills`: how often a second
+    that is refilled, in place of the paper's rates.
     """
 
     error: float = 1.0
@@ -82,7 +85,18 @@ def drawn(truth: Truth, design: Design, random: Random) -> Group:
     ]
     delayed = trials if levels["streams"] == ALL_STREAMS else []
     errors = [_error(truth, design, random) for _ in delayed]
-    return imagined(design, {}, link_errors=errors, trials=trials)
+    rtts = {RTT: np.concatenate([_rtts(truth, design, random) for _ in delayed])} if delayed else {}
+    return imagined(design, rtts, link_errors=errors, trials=trials)
+
+
+def _rtts(truth: Truth, design: Design, random: Random) -> Floats:
+    """Return a trial's RTTs in µs over the whole way, drawn from figure 16 or 17."""
+    levels = design.levels
+    paper = (AT_REST if levels["load"] == IDLE else UNDER_LOAD)[levels["size"]]
+    _, mean, deviation = paper[levels["delay"]]
+    base, configured = paper["0"][1], DELAY_MS[levels["delay"]]
+    middle = base + configured + truth.error * (mean - base - configured)
+    return np.asarray(1000 * random.normal(middle, deviation, design.packets))
 
 
 def _loads(truth: Truth, levels: Levels, random: Random) -> list[Load]:
