@@ -42,7 +42,7 @@ def run() -> Section:
         f"machines are namespaces on this computer. {FRAMES:,} frames of 64 bytes as fast as they "
         f"leave one core; {COUNT} round trips of 56 bytes, a half of each (kernel to kernel: both "
         f"directions take the same way). {ROUNDS} rounds in turn; ratios and differences are "
-        "medians of the rounds'. vem2006 (section III A): its ebtables cost 15 %.",
+        "medians of the rounds'.",
         ("data plane", "frames/s", "× none", "lost", "one way, µs", "beside none, µs"),
     )
     with lan_of(NAMES) as machines:
