@@ -47,19 +47,18 @@ def test_the_page_in_the_docs_is_made_from_what_is_kept_there() -> None:
 def test_kept_verdicts_are_those_that_their_studies_can_give() -> None:
     """A kept verdict is one that the paper's own numbers show at the levels that ran."""
     before = kept_findings.KeptStudy.model_validate_json(
-        (kept_findings.KEPT / "vem2006.json").read_text()
+        (kept_findings.KEPT / "vem2006-routers.json").read_text()
     )
     untested, other = (
         next(each for each in before.claims if each.id == name)
-        for name in ("delay-true-at-rest", "loss-as-asked")
+        for name in ("engine-costs-little", "limits-cost-nothing")
     )
-    assert (untested.verdict, other.verdict) == ("not testable here", "reproduced")
-    assert untested.undecided_because.startswith("needs more packets or repeats")
     as_kept_once = untested.model_copy(update={"verdict": "reproduced", "undecided_because": ""})
     once = before.model_copy(update={"claims": [as_kept_once, other]})
     found, same = replications_page.rejudged(once).claims
     assert found.verdict == "not testable here"
-    assert found.undecided_because == untested.undecided_because
+    # Routers in namespaces alone have both sorts of links at scale quick.
+    assert "needs nodes with a kernel of their own on hardware" in found.undecided_because
     assert found.criteria == untested.criteria, "what was measured stays"
     assert same == other
 
