@@ -11,10 +11,12 @@ from delaylab.errors import BadInput
 from delaylab.forwarding.expected import expected_tables
 from delaylab.forwarding.tables import NextHop
 from delaylab.forwarding.topology import NO_FAULTS, Faults
-from delaylab.plan.foreseen import until_with
+from delaylab.plan.foreseen import until_with, why_unforeseen
 from delaylab.plan.routed_topology import topology
+from delaylab.plan.ways.probe_way import probe_way
 from delaylab.routing import costs
-from tests.ground.test_routing import both_ends, config, planned
+from delaylab_study.study_file.probe import ProbeSpec
+from tests.ground.test_routing import SQUARE, both_ends, config, planned
 
 PASSIVE = """
 lab: passive
@@ -180,3 +182,42 @@ def test_daemons_are_told_a_cost_and_their_configuration_says_it_too() -> None:
     bird = costs.script(lab.routers["b"], (4,), "lan", "lan", 5)
     assert "s/^      cost .*;/      cost 5;/' /etc/bird/bird.conf" in bird
     assert costs.told("a 5\nlan 7\na 9\nhalf") == {"a": 9, "lan": 7}
+
+
+def test_all_links_have_the_type_of_network_that_the_file_says() -> None:
+    by_address = SQUARE.replace("dead: 4s", "dead: 4s, network: non-broadcast, poll: 6s")
+    text = by_address.replace("ip: [4, 6]", "ip: [4]")
+    lab, plan = planned(text)
+    there = plan.attachment("r-2", "a").address
+    frr = config(text)
+    assert "interface a\n ip ospf area 0.0.0.0\n ip ospf network non-broadcast\n" in frr
+    assert f" neighbor {there} poll-interval 6\n" in frr
+    assert why_unforeseen(lab) is None
+    bird = config(text.replace("{ospf", "{by: bird, ospf"))
+    assert "type nbma;" in bird
+    assert "poll 6;" in bird
+    one = text.replace("poll: 6s", "links: {a: {network: point-to-point}}")
+    assert config(one).count("network point-to-point") == 1
+    assert "poll" not in config(one)
+    own = "count: 3}\n  r-4: {forwards: true, routing: {ospf: {network: broadcast}}}"
+    unlike, _ = planned(text.replace("count: 4}", own))
+    assert why_unforeseen(unlike) == "the ends of link 'c' do not agree about OSPF"
+
+
+@pytest.mark.parametrize("by", ["frr", "bird"])
+def test_routers_have_no_loopbacks_if_the_file_says_so(by: str) -> None:
+    text = SQUARE.replace("{ospf", f"{{by: {by}, ospf").replace("dead: 4s", "loopback: false")
+    with pytest.raises(BadInput, match="'r' has a `loopback`, and OSPF's says that it has none"):
+        planned(text.replace("count: 4", "count: 4, loopback: 10.0.0.1"))
+    lab, plan = planned(text)
+    assert why_unforeseen(lab) is None
+    written = config(text)
+    assert not any(plan.nodes[node].loopbacks for node in lab.routers)
+    assert "interface lo\nexit\n" in written if by == "frr" else "stubnet" not in written
+    tables = expected_tables(topology(lab, plan))
+    assert len(tables["r-1"]) == 10, "five links in two versions of IP"
+    there = [each.address for each in plan.nodes["r-3"].attachments]
+    assert [each.address for each in plan.names if "r-3" in each.names][:1] == there[:1]
+    assert (
+        probe_way(plan, lab, ProbeSpec.model_validate({"from": "h", "to": "r-3"})).target in there
+    )

@@ -90,6 +90,16 @@ def both_ends(lab: Lab, link: str) -> set[End]:
         (("count: 4", "count: 4, kind: native"), "no network stack of its own for routing daemons"),
         (("{ospf: {hello: 1s, dead: 4s}}", "{bgp: {hold: 2s}}"), "`hold` (2s) has to be 3s at"),
         (("dead: 4s", "dead: 4s, prefix_suppression: true"), "FRR 8.4 has no `prefix_suppressi"),
+        (("{hello: 1s, dead: 4s}", "{network: nbma}"), "network"),
+        (
+            ("{hello: 1s, dead: 4s}", "{network: non-broadcast}"),
+            "no `network: non-broadcast` (take",
+        ),
+        (("{hello: 1s, dead: 4s}", "{poll: 500ms}"), "expected whole seconds from 1s to 65535s"),
+        (
+            ("{ospf: {hello: 1s, dead: 4s}}", "{ospf: {loopback: false}, bgp: {}}"),
+            "that speak OSPF alone (leave",
+        ),
         (("{ospf: {hello: 1s, dead: 4s}}", "rip"), "routing"),
     ],
 )

@@ -135,13 +135,9 @@ def static_routes(
 
 
 def _network(link: Link, routing: RoutingSpec) -> Network:
-    own = routing.ospf.link(link.name).network if routing.ospf else None
-    if own is not None:
-        return own
-    if link.is_pair:
-        return "point-to-point"
-    by_address = routing.ospf is not None and link.name in routing.ospf.nbma
-    return "non-broadcast" if by_address else "broadcast"
+    if routing.ospf is None:
+        return "point-to-point" if link.is_pair else "broadcast"
+    return routing.ospf.network_of(link.name, is_pair=link.is_pair)
 
 
 def _router_id(name: str, loopbacks: tuple[str, ...]) -> str:

@@ -55,7 +55,7 @@ def _why_router(lab: Lab, node: str, routing: RoutingSpec) -> str | None:
     ospf = routing.ospf
     if not routing.protocols and not routing.static and len(lab.routers) > 1:
         return f"{node!r} speaks no protocol"
-    if ospf and any(_is_hidden(each, routing) for each in lab.loopbacks[node]):
+    if ospf and any(_is_hidden(each, routing) for each in lab.loopbacks.get(node, ())):
         return f"of the network on the loopback of {node!r} OSPF announces the address alone"
     given = {
         # BIRD looks for a next hop on its own links alone.
@@ -89,19 +89,23 @@ def _why_settings(lab: Lab) -> str | None:
             return why
     for link in lab.links.values():
         ends = [
-            (spec.link(link.name), spec.times(link.name))
+            (
+                spec.link(link.name),
+                spec.times(link.name),
+                spec.network_of(link.name, is_pair=link.is_pair),
+            )
             for node in link.members
             if node in lab.routers and link.spoken("ospf", node) is True
             if (spec := lab.routers[node].ospf) is not None
         ]
-        said = [(times, own.password, own.digest, own.network) for own, times in ends]
-        no_router = len(ends) > 1 and all(own.priority == 0 for own, _ in ends)
+        said = [(times, own.password, own.digest, network) for own, times, network in ends]
+        no_router = len(ends) > 1 and all(own.priority == 0 for own, *_ in ends)
         if any(each != said[0] for each in said) or no_router:
             return f"the ends of link {link.name!r} do not agree about OSPF"
         by = {lab.routers[node].by for node in link.members if node in lab.routers}
-        if 6 in lab.ip and len(by) > 1 and any(own.digest for own, _ in ends):
+        if 6 in lab.ip and len(by) > 1 and any(own.digest for own, *_ in ends):
             return f"FRR 8.4 and BIRD sign OSPF version 3 in ways that differ (link {link.name!r})"
-        if any(own.network == "point-to-multipoint" for own, _ in ends):
+        if any(network == "point-to-multipoint" for *_, network in ends):
             return f"link {link.name!r} is point-to-multipoint, which has a route to each end"
     return None
 

@@ -129,7 +129,9 @@ def _port(
         link_local(attachment.mac),
         by_global=by_global,
         keeps_address=routing.by == "bird" and routing.ospf is not None,
-        hidden=transit and routing.ospf is not None and routing.ospf.prefix_suppression,
+        hidden=transit
+        and routing.ospf is not None
+        and routing.ospf.hides(link.name, is_pair=link.is_pair),
         spoken=said is not False,
         heard=said is True,
     )

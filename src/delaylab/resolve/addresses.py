@@ -23,7 +23,9 @@ from delaylab.errors import BadInput
 from delaylab.resolve.agent_names import host_agent, node_agent
 from delaylab.resolve.cells import BITS, cell_of
 from delaylab.resolve.lab import Lab, Link
+from delaylab.spec.kinds import NodeSpec
 from delaylab.spec.loopbacks import given_loopbacks
+from delaylab.spec.routing.model import RoutingSpec
 
 POOL4 = ipaddress.ip_network("198.18.0.0/15")
 POOL6 = ipaddress.ip_network("fd64:656c:6179::/48")
@@ -84,7 +86,7 @@ def with_addresses(lab: Lab) -> Lab:
         links[name] = replace(link, addresses=addresses)
     routers: dict[str, str] = {}
     for node, spec in lab.nodes.items():
-        if spec.forwards:
+        if spec.forwards and not _goes_without(spec):
             routers.setdefault(stacks[node], node)
     loopbacks = {
         owner: tuple(_loopback(lab, owner, _cell(lab, [node]), own[node], blocks4, blocks6))
@@ -95,6 +97,12 @@ def with_addresses(lab: Lab) -> Lab:
         if link.unnumbered:
             links[name] = replace(link, addresses={n: _lent(of_nodes[n]) for n in link.members})
     return replace(lab, links=links, loopbacks=of_nodes)
+
+
+def _goes_without(spec: NodeSpec) -> bool:
+    """Return True if a router's OSPF says that it has no loopback address."""
+    routing = spec.routing if isinstance(spec.routing, RoutingSpec) else None
+    return routing is not None and routing.ospf is not None and not routing.ospf.loopback
 
 
 def _lent(loopback: tuple[str, ...]) -> tuple[str, ...]:

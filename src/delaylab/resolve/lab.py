@@ -220,15 +220,14 @@ class Lab:
 
         They join two routers, both of which suppress the prefixes of such links.
         """
-        suppressing = {
-            name
-            for name, routing in self.routers.items()
-            if routing.ospf is not None and routing.ospf.prefix_suppression
-        }
+        speaking = {name: routing.ospf for name, routing in self.routers.items() if routing.ospf}
         return frozenset(
             name
             for name, link in self.links.items()
-            if link.is_pair and suppressing.issuperset(link.members)
+            if all(
+                node in speaking and speaking[node].hides(name, is_pair=link.is_pair)
+                for node in link.members
+            )
         )
 
     @property

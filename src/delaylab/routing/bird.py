@@ -187,6 +187,8 @@ def _interface(router: Router, ospf: OspfSpec, port: RouterPort, version: int) -
     hello, dead = ospf.times(port.link)
     yield f"      hello {seconds(hello)};"
     yield f"      dead {seconds(dead)};"
+    if ospf.poll and port.network == "non-broadcast":
+        yield f"      poll {seconds(ospf.poll)};"
     yield f"      retransmit {seconds(ospf.retransmit)};"
     yield from _of_link(ospf.link(port.link), version)
     if router.watched_by_bfd(port):

@@ -210,7 +210,7 @@ def _isis_on(router: Router) -> Iterator[str]:
 
 
 def _of_loopback(router: Router) -> Iterator[str]:
-    ospf = router.routing.ospf
+    ospf = router.routing.ospf if router.loopbacks else None
     if ospf and 4 in router.ip:
         yield f" ip ospf area {router.area_of_loopback(ospf)}"
         if ospf.loopback_cost:

@@ -70,8 +70,9 @@ def of_router(router: Router, ospf: OspfSpec) -> Iterator[str]:
                 yield f" passive-interface {port.device}"
         for port in router.ports:
             if port.network == "non-broadcast":
+                poll = f" poll-interval {seconds(ospf.poll)}" if ospf.poll else ""
                 for address in _neighbors(port, 4):
-                    yield f" neighbor {address}"
+                    yield f" neighbor {address}{poll}"
         yield spf
         lsa = ospf.lsa_interval.ns // 1_000_000
         yield f" timers throttle lsa all {lsa}"

@@ -133,6 +133,43 @@ def watched(lab: LiveLab, node: str) -> int:
     return len(re.findall(r" up\b", vtysh(lab, node, "show bfd peers brief")))
 
 
+BY_ADDRESS = """
+lab: by-address
+ip: [4]
+routing:
+  ospf:
+    hello: 1s
+    dead: 4s
+    retransmit: 2s
+    lsa_interval: 100ms
+    network: non-broadcast
+    poll: 2s
+    loopback: false
+nodes:
+  r: {forwards: true, count: 2}
+  bird: {forwards: true, routing: {by: bird}}
+links:
+  - {between: [r-1, r-2], name: one}
+  - {between: [r-2, bird], name: two}
+  - {between: [bird, r-1], name: three}
+"""
+
+
+def test_links_by_address_of_routers_without_loopbacks() -> None:
+    """`up` knows the tables: three links and no loopback. A neighbour that was down is polled."""
+    with temporary(lab_from(parse(BY_ADDRESS, "by-address.yaml"))) as lab:
+        assert lab.converged is not None
+        assert lab.converged.unforeseen is None
+        routes = said(lab, "r-1", "ip", "-4", "route")
+        assert lab.plan.attachment("bird", "two").address.rpartition(".")[0] in routes
+        assert len(re.findall(r"^[0-9]", routes, re.MULTILINE)) == 3, "networks of links alone"
+        shown = vtysh(lab, "r-1", "show ip ospf interface one")
+        assert "Network Type NBMA" in shown
+        assert " poll-interval 2\n" in vtysh(lab, "r-1", "show running-config ospfd")
+        (down,) = converge(lab, [Break("down", ("two",))], LONG).outcomes
+        assert down.after_s(down.right_ns) is not None, "all tables are right again"
+
+
 UNNUMBERED = """
 lab: unnumbered
 ip: [4, 6]

@@ -77,6 +77,11 @@ def _problems(
     if routing.by == "bird" and routing.ospf and routing.ospf.spf_hold_most:
         yield "BIRD has no `spf_hold_most`: its hold does not grow", "leave it out"
     ospf = routing.ospf
+    if ospf is not None and not ospf.loopback and spec.loopback:
+        yield (
+            f"{name!r} has a `loopback`, and OSPF's says that it has none",
+            "leave one of them out",
+        )
     yield from settings_problems(routing, {*lab.ip})
     of_ospf = (*ospf.areas, *ospf.nbma, *ospf.links) if ospf else ()
     for link in (*of_ospf, *routing.router_advertisements):

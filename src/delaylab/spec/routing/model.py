@@ -30,6 +30,7 @@ from delaylab.spec.routing.ospf_settings import (
     Bfd,
     DefaultSpec,
     Imports,
+    NetworkType,
     OspfLinkSpec,
     Seconds,
 )
@@ -126,13 +127,27 @@ class OspfSpec(Spec):
         description="The links with `join` on which routers find each other by their configured "
         "addresses and not by multicast (non-broadcast multi-access).",
     )
+    network: NetworkType | None = Field(
+        None,
+        description="The type of network of all links of which neither `links` nor `nbma` says it; "
+        "left out, point-to-point of a link with `between`, broadcast of one with `join`.",
+    )
+    poll: Seconds | None = Field(
+        None,
+        description="The time between two hello packets to a neighbour that is down, on "
+        "non-broadcast links. Left out, that of the daemon: 60 s of FRR, 20 s of BIRD.",
+    )
     prefix_suppression: bool = Field(
         False,
         description="Do not announce the network of a link with `between` that joins two routers "
         "(RFC 6860): routers are then reached by their loopbacks alone, and tables are shorter. "
         "BIRD only.",
     )
-
+    loopback: bool = Field(
+        True,
+        description="`false`: the router has no address on its loopback, and is known by those on "
+        "its links. The networks of links alone are then in the tables.",
+    )
     loopback_cost: int = Field(
         1,
         ge=0,
@@ -161,6 +176,20 @@ class OspfSpec(Spec):
     def link(self, name: str) -> OspfLinkSpec:
         """Return the settings of a link."""
         return self.links.get(name) or OspfLinkSpec()
+
+    def network_of(self, link: str, *, is_pair: bool) -> NetworkType:
+        """Return the type of network of a link; `is_pair` is True of one with `between`."""
+        own = self.link(link).network
+        if own is not None:
+            return own
+        if link in self.nbma and not is_pair:
+            return "non-broadcast"
+        return self.network or ("point-to-point" if is_pair else "broadcast")
+
+    def hides(self, link: str, *, is_pair: bool) -> bool:
+        """Return True if a link's network is not announced, where all on it do the same."""
+        network = self.network_of(link, is_pair=is_pair)
+        return self.prefix_suppression and is_pair and network == "point-to-point"
 
     def times(self, link: str) -> tuple[Duration, Duration]:
         """Return the times `hello` and `dead` on a link."""

@@ -9,6 +9,9 @@ from delaylab.spec.routing.static_routes import RouteSpec
 
 OF_BIRD = ("bgp", "connected", "static")
 """The sources of routes that BIRD can announce into OSPF."""
+NOT_IN_OSPF6D = ("non-broadcast", "point-to-multipoint")
+"""The types of network that FRR's OSPF version 3 does not have."""
+OTHER_NETWORK = "take `ip: [4]`, or `by: bird`"
 
 
 def settings_problems(routing: RoutingSpec, ip: Collection[int]) -> Iterator[tuple[str, str]]:
@@ -18,6 +21,9 @@ def settings_problems(routing: RoutingSpec, ip: Collection[int]) -> Iterator[tup
         yield from _of_areas(routing, routing.ospf, ip)
         if routing.by == "bird":
             yield from _of_bird(routing.ospf)
+        if not routing.ospf.loopback and routing.protocols != ["ospf"]:
+            what = "`ospf: {loopback: false}` is of routers that speak OSPF alone"
+            yield what, f"leave it out, or {' and '.join(set(routing.protocols) - {'ospf'})}"
     if routing.router_advertisements and 6 not in ip:
         what = "`router_advertisements` are of IPv6, and the lab has none"
         yield what, "say `ip: [4, 6]` of the lab, or leave them out"
@@ -34,13 +40,16 @@ def settings_problems(routing: RoutingSpec, ip: Collection[int]) -> Iterator[tup
 def _of_links(
     routing: RoutingSpec, ospf: OspfSpec, ip: Collection[int]
 ) -> Iterator[tuple[str, str]]:
+    version3_by_frr = routing.by == "frr" and 6 in ip
+    if version3_by_frr and ospf.network in NOT_IN_OSPF6D:
+        yield f"the OSPF version 3 of FRR 8.4 has no `network: {ospf.network}`", OTHER_NETWORK
     for link, own in ospf.links.items():
         if own.password is not None and 6 in ip:
             what = f"OSPF version 3 has no `password` (link {link!r})"
             yield what, "take `digest: {1: secret}`, or `ip: [4]`"
-        if own.network == "point-to-multipoint" and routing.by == "frr" and 6 in ip:
-            what = f"the OSPF version 3 of FRR 8.4 has no point-to-multipoint (link {link!r})"
-            yield what, "take `ip: [4]`, or `by: bird`"
+        if version3_by_frr and own.network in NOT_IN_OSPF6D:
+            what = f"the OSPF version 3 of FRR 8.4 has no {own.network} (link {link!r})"
+            yield what, OTHER_NETWORK
         if own.mtu_ignore and routing.by == "bird":
             yield "BIRD has no `mtu_ignore`", "leave it out"
         if own.bfd and routing.bfd is None:

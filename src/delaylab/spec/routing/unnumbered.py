@@ -41,6 +41,10 @@ def _problems(
         ospf = None if routing is None else routing.ospf
         if routing is None or ospf is None or link.spoken("ospf", node) is False:
             yield f"needs OSPF on both ends, and {node!r} does not speak it here", "say `ospf: {}`"
+        elif ospf.network not in (None, "point-to-point"):
+            yield f"is point-to-point, and OSPF's `network` is {ospf.network}", "leave that out"
+        elif not ospf.loopback:
+            yield f"has the addresses of loopbacks, and {node!r} has none", "leave `loopback` out"
         elif routing.by != "frr":
             yield f"needs FRR on both ends, and {node!r} has BIRD", "say `by: frr`"
         elif routing.isis is not None or routing.bgp is not None:
