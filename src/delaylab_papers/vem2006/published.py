@@ -91,8 +91,16 @@ SINGLE_FAILURES = (
     '"the convergence time is larger in the link up and router down cases"; in figure 21 it is '
     "smaller: 9 s instead of 25 s, and 2 s instead of 17 s."
 )
-DEAD_S = 40.0
-"""The dead interval of its routers, section V C."""
+HELLO_S, DEAD_S = 10.0, 40.0
+"""The intervals of its routers, section V C: the dead interval is given, and that of hello packets
+follows from "between 30 and 40 seconds" until a silent router is given up."""
+NOTICED_S = (30.0, 40.0)
+"""The time until a silent router is given up, by section V C; figure 21 has 26 s."""
+ACCURACY_S = 1.0
+"""The accuracy of its times of convergence: "we focus on an accuracy of one second"."""
+CONVERGENCE_REPEATS = 4
+ROUTES = 161
+"""The routes that each router carries: section V."""
 # Section V A: nodes of one CPU.
 SPREAD_MS = {(5, False): 0.6, (10, False): 2.0, (5, True): 1.0, (10, True): 2.5}
 """Upper bounds of the time between the first and the last note of a broadcast, by the number of
@@ -100,6 +108,16 @@ nodes and whether they were loaded."""
 JOB_OWN_MS, JOB_NODES = 12.5, 5
 JOB_MS = (52.0, 64.0)
 """The times until the first and the last of five nodes had done a job of 12.5 ms."""
+JOB_STARTS_MS = (0.0, 5.0, 10.0, 15.0, 20.0)
+"""The times at which the five nodes began, and the quantum of Xen's scheduler by which they did."""
+QUANTUM_MS, MOST_WAIT_MS = 5.0, 45.0
+"""The quantum, and the most that one of ten nodes waits for the nine others."""
+UPDATES_SWITCHES, UPDATES_SWITCHES_MS, UPDATES_SENT_MS = 9, 2.7, 1.5
+"""The changes of context while ten nodes send, the time they take, and that of the ten trains."""
+CROSSING_MS = (1.2, 18.0)
+"""The least and the most time in which an update crosses 87 routers on 8 machines."""
+SPF_MS = (6.0, 60.0)
+"""Upper bounds of the time in which routes are computed: by one router, by ten of one machine."""
 UPDATES_MS, UPDATES_NODES = 4.5, 10
 """The time from the first update's arrival until the last of ten nodes had sent its ten on."""
 CLOCKS_US = 300.0

@@ -1,4 +1,7 @@
-"""Times of detection and of convergence after the events of study vem2006-ospf."""
+"""Times of detection and of convergence after the events of study vem2006-ospf.
+
+They are told in the time of the paper's timers: those with timers of a tenth count tenfold.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,8 @@ import numpy as np
 
 from delaylab_study.papers.toolkit import Floats, Group, SeenEvent, pick
 
+KINDS = ("netns",)
+"""The kinds of the nodes that run daemons."""
 DID = {
     "link down": "down",
     "link up": "up",
@@ -25,35 +30,55 @@ LEVELS = {
     "router restart": ("restarts", "restart"),
 }
 """The levels of `event` with each test: of several, and of one."""
-DEAD_S = {"paper": 40.0, "fast": 4.0}
-"""The dead interval by the level of `timers`."""
+NUMBER = {"link down": 0, "link up": 1, "router down": 0, "router up": 2, "router restart": 0}
+"""The number of each test's event in its timeline; the event before `router up` kills."""
+SLOWER = {"paper": 1.0, "fast": 10.0}
+"""The paper's timers over those of a level of `timers`."""
+NBMA = "nbma"
+"""The level of `network` that figure 21 is of: see the head of the study."""
+FRR = "frr"
+"""The level of `daemon` that follows the paper's, Quagga."""
 FEWEST = 2
 """The fewest trials that say anything of a test."""
 
 
 @dataclass(frozen=True)
 class Setting:
-    """The daemon and the timers of trials."""
+    """The daemon, the type of network and the timers of trials."""
 
     timers: str
     daemon: str
+    network: str
+
+    @property
+    def is_as_figure(self) -> bool:
+        """Return True if figure 21 is of this type of network, and of a daemon of this kind."""
+        return self.network == NBMA and self.daemon == FRR
+
+    @property
+    def slower(self) -> float:
+        """Return the paper's timers over those of the trials."""
+        return SLOWER[self.timers]
 
     def __str__(self) -> str:
-        return f"{self.daemon}, {self.timers} timers"
+        timers = "the paper's timers" if self.slower == 1 else f"timers ÷ {self.slower:.0f}"
+        return f"{self.daemon}, {self.network}, {timers}"
 
 
 def settings(groups: list[Group]) -> Iterator[Setting]:
     """Yield the settings that trials have, each once, in the order of the groups."""
     yield from dict.fromkeys(
-        Setting(group.factors["timers"], group.factors["daemon"])
+        Setting(group.factors["timers"], group.factors["daemon"], group.factors["network"])
         for group in groups
-        if {"timers", "daemon", "event"} <= group.factors.keys()
+        if {"timers", "daemon", "network", "event"} <= group.factors.keys()
     )
 
 
 def groups_of(groups: list[Group], where: Setting, event: str) -> list[Group]:
     """Return the groups of a setting in which a level of `event` happened."""
-    return pick(groups, timers=where.timers, daemon=where.daemon, event=event)
+    return pick(
+        groups, timers=where.timers, daemon=where.daemon, network=where.network, event=event
+    )
 
 
 def events(groups: list[Group], where: Setting, test: str, *, single: bool) -> list[SeenEvent]:
@@ -67,11 +92,17 @@ def events(groups: list[Group], where: Setting, test: str, *, single: bool) -> l
     ]
 
 
-def detection_s(events: list[SeenEvent]) -> Floats:
+def detection_s(groups: list[Group], where: Setting, test: str, *, single: bool) -> Floats:
     """Return the times until the first change of an adjacency, of those that had one."""
-    return np.array([each.detected_s for each in events if each.detected_s is not None])
+    found = events(groups, where, test, single=single)
+    return where.slower * np.array(
+        [each.detected_s for each in found if each.detected_s is not None]
+    )
 
 
-def convergence_s(events: list[SeenEvent]) -> Floats:
+def convergence_s(groups: list[Group], where: Setting, test: str, *, single: bool) -> Floats:
     """Return the times from that change to the last one of a table."""
-    return np.array([each.converged_s for each in events if each.converged_s is not None])
+    found = events(groups, where, test, single=single)
+    return where.slower * np.array(
+        [each.converged_s for each in found if each.converged_s is not None]
+    )
