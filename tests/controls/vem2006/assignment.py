@@ -2,32 +2,25 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from delaylab_papers.vem2006.assignment.claims import CLAIMS
 from delaylab_papers.vem2006.assignment.world import Truth, drawn
-from tests.controls.control import controls, of_study
+from tests.controls.control import as_run, of_sentences
 
-world = of_study("vem2006-assignment", drawn, 1, "netns")
-
-
+STUDY = "vem2006-assignment"
 PAPER = Truth()
-
-_control = controls(CLAIMS, world, PAPER)
+world = as_run(STUDY, drawn)
+_control = of_sentences(CLAIMS, STUDY, drawn, PAPER)
 CONTROLS = (
     _control(
-        "assignment-worst-fit-even",
-        # Too full by twice what is allowed; many networks without an assignment; half as full.
-        replace(PAPER, over=1.2),
-        replace(PAPER, over=1.6, fits=0.5),
-        replace(PAPER, over=1.015),
-        "reproduced",
+        "assignment-constraints-kept",
+        false=Truth(ill=0.2),
+        by="a constraint is violated in a fifth of the networks",
+        opposite=Truth(ill=1.0),
     ),
     _control(
-        "assignment-time-linear",
-        replace(PAPER, growth=1.1),
-        replace(PAPER, growth=2.0),
-        replace(PAPER, growth=0.9),
-        "reproduced",
+        "assignment-is-bin-packing",
+        false=Truth(by_bandwidth=1.2),
+        by="the least load is 1.2 of the fullest bin",
+        opposite=Truth(by_number=2.0, by_bandwidth=2.0),
     ),
 )

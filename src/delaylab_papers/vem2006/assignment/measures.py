@@ -12,9 +12,6 @@ PLANNER = "assign"
 """The work that assigns the routers of a network to machines."""
 NETWORK = "network"
 """The factor that says which network."""
-METHODS = ("worst-fit", "metis", "exact")
-FEWEST = 2
-"""The fewest networks of a kind that say anything of it."""
 
 
 def networks(groups: list[Group]) -> Iterator[str]:
@@ -31,16 +28,12 @@ def groups_of(groups: list[Group], network: str) -> list[Group]:
 
 
 def figures(groups: list[Group], network: str, name: str) -> Floats:
-    """Return a figure of the planner, one of each trial that has it.
-
-    A method without an answer has the load 0, and its other figures mean nothing.
-    """
-    load = f"{name.rpartition('-')[0]}-over"
+    """Return a figure of the planner, one of each trial that has it."""
     return np.array(
         [
             found[name]
             for group in groups_of(groups, network)
             for trial in group.trials
-            if name in (found := printed(trial, PLANNER)) and found.get(load, 1.0) > 0
+            if name in (found := printed(trial, PLANNER))
         ]
     )

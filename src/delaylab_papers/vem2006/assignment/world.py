@@ -15,25 +15,23 @@ from delaylab_study.papers.toolkit import (
 
 from .measures import NETWORK, PLANNER
 
-SIZES = {"larger": (764, 40), "largest": (3068, 160)}
-"""The links and machines of the networks that are larger than the others."""
+SIZES = {"cluster": (996, 50), "largest": (3068, 154), "small": (43, 3)}
 USUAL = (188, 10)
+PROVEN = "small"
+"""The kind of networks of which the exact method proves the least load."""
 
 
 @dataclass(frozen=True)
 class Truth:
     """The truth of an imagined world.
 
-    `over` is the load of the fullest machine over the least possible one, `fits` the share of
-    networks that are assigned. The time is in ns, for a link and a machine; it grows with their
-    product to the power of `growth`. `noise` is the spread from network to network as a share.
+    `ill` is the share of networks of which a constraint is violated. `by_number` and `by_bandwidth`
+    are what the assignment needs, over a packing of bins.
     """
 
-    over: float = 1.03
-    fits: float = 1.0
-    time_ns: float = 400.0
-    growth: float = 0.8
-    noise: float = 0.02
+    ill: float = 0.0
+    by_number: float = 1.0
+    by_bandwidth: float = 1.0
 
 
 def drawn(truth: Truth, design: Design, random: Random) -> Group:
@@ -42,20 +40,20 @@ def drawn(truth: Truth, design: Design, random: Random) -> Group:
 
 
 def _planner(truth: Truth, design: Design, random: Random) -> WorkDone:
-    links, machines = SIZES.get(design.levels[NETWORK], USUAL)
-    usual = USUAL[0] * USUAL[1]
-    time_ns = truth.time_ns * usual * (links * machines / usual) ** truth.growth
-    fits = random.random() < truth.fits
-    values = {"links": float(links), "machines": float(machines), "fits": float(fits)}
-    spread = random.standard_normal(2)
-    over = max(1.0, truth.over * (1 + truth.noise * spread[0]))
-    values["worst-fit-over"] = over if fits else 0.0
-    values["worst-fit-across"] = 0.9
-    values["worst-fit-time"] = time_ns * max(0.1, 1 + truth.noise * spread[1])
+    network = design.levels[NETWORK]
+    links, machines = SIZES.get(network, USUAL)
+    values = {
+        "links": float(links),
+        "machines": float(machines),
+        "ill": float(random.random() < truth.ill),
+        "by-number": truth.by_number,
+    }
+    if network == PROVEN:
+        values["by-bandwidth"] = truth.by_bandwidth
     figures = {name: (value, "") for name, value in values.items()}
     return imagined_command(PLANNER, "planner", figures)
 
 
 def as_published(design: Design, random: Random) -> Group:
-    """Return trials of a design of the study, drawn from what the paper expects."""
+    """Return trials of a design of the study, drawn from what the paper says."""
     return drawn(Truth(), design, random)

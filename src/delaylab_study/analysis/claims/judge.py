@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from delaylab.api.kinds import Mechanism
 from delaylab_study.analysis.claims.claim import Claim, Criterion
 from delaylab_study.analysis.claims.doubted import CPU_BOUND, ClaimDoubt, GroupDoubts, joined
 from delaylab_study.analysis.claims.finding import (
@@ -32,6 +33,8 @@ WOULD: dict[Verdict, str] = {
     "does not hold": "would not hold",
     "open": "would be open",
 }
+WITHOUT_CLOCK: frozenset[Mechanism] = frozenset({"computation"})
+"""Mechanisms of which no clock is read: a machine that is busy changes nothing about them."""
 LISTED = 6
 """The largest number of scenarios that a reason lists; of more it names the deciding one."""
 
@@ -93,7 +96,7 @@ def _doubts(
     """Return the doubts about the trials that a claim rests on.
 
     Routers that need not wait for CPUs are faster. That undermines no verdict that they are fast
-    enough.
+    enough. What a program computes is the same on any machine, so no doubt undermines that.
     """
     events = {criterion.event for criterion in claim.criteria}
     event = events.pop() if len(events) == 1 else None
@@ -102,6 +105,8 @@ def _doubts(
         found = tuple(
             replace(each, undermines=False) if each.kind == CPU_BOUND else each for each in found
         )
+    if claim.about and set(claim.about) <= WITHOUT_CLOCK:
+        found = tuple(replace(each, undermines=False) for each in found)
     return found
 
 
