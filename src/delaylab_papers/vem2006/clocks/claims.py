@@ -15,7 +15,7 @@ from delaylab_study.papers.toolkit import (
 )
 
 from ..published import CLOCKS_US
-from .measures import CHRONY, FEWEST, figures, groups_of, settings
+from .measures import CHRONY, FEWEST, MACHINES, figures, groups_of, settings
 
 NS_PER_US = 1e3
 
@@ -29,7 +29,8 @@ def between_clocks(groups: list[Group]) -> Iterator[Measured]:
         if len(found) >= FEWEST:
             words = f"{found.mean():.0f} µs, at most {found.max():.0f}"
             effect = mean_of_few(found)
-            yield Measured(str(where), effect, groups_of(groups, where), words, CLOCKS_US)
+            used = groups_of(groups, where)
+            yield Measured(str(where), effect, used, words, CLOCKS_US, kinds=MACHINES)
 
 
 CLAIMS = {
@@ -50,8 +51,10 @@ CLAIMS = {
                     at_most(CLOCKS_US),
                     between_clocks,
                     "trials with sync=chrony, nodes=1 and several machines",
+                    is_difference=False,
                 ),
             ),
+            about=("clock", "speed"),
         ),
     )
 }

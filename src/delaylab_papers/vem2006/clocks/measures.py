@@ -11,6 +11,8 @@ from delaylab_study.papers.toolkit import Floats, Group, pick, printed
 
 SENDER = "send"
 """The work whose node sends events, and prints what all machines noted."""
+MACHINES = ("qemu",)
+"""The kinds of the nodes that stand for machines."""
 CHRONY = "chrony"
 LEAST_HEARD = 0.9
 """The smallest share of events that all receivers must have got for a trial to count."""
