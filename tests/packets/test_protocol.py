@@ -143,6 +143,7 @@ def whole(pcap: Path) -> dict[str, Request[Any]]:
             places=[measuring.WatchPlace("here", os.getpid(), {})],
             without_process=os.getpid(),
             brief=True,
+            parts_ns=1,
         ),
         "observe": observing_requests.Observe(
             places=[observing.ObservePlace("here", os.getpid())],

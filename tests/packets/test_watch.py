@@ -7,8 +7,10 @@ import time
 
 import polars as pl
 
+from delaylab.agent.table_schemas import SCHEMAS
+from delaylab_study.trial.frames import decode
 from tests.hogging import hogging
-from tests.packets.agents import Pair
+from tests.packets.agents import TABLE, Pair
 
 INTERVAL_NS = 20_000_000
 LONG_S = 0.3
@@ -59,3 +61,21 @@ def test_a_brief_watch_covers_all_of_its_time_and_leaves_out_who_asks(joined: Pa
     assert {"cpu.idle", "processes"} < set(hosts["metric"])
     assert not [each for each in hosts["metric"] if each.startswith(("cpu0", "group."))]
     assert name in found[None] - found[os.getpid()]
+
+
+def test_a_watch_with_parts_sends_each_sample_at_once(joined: Pair) -> None:
+    """The samples come while it runs, in their order, and none of them twice."""
+    with joined.agent(joined.left) as agent:
+        asked = {"op": "watch", "interval_ns": INTERVAL_NS, "brief": True, "parts_ns": 1}
+        agent.start(asked)
+        parts = [agent.frame() for _ in range(3)]
+        rest = agent.stop()
+    assert [kind for kind, _ in parts] == [TABLE] * 3
+    tables = [decode(SCHEMAS["hosts"], part[1 + part[0] :]) for _, part in parts]
+    times = [set(each["time_ns"]) for each in (*tables, rest.tables["hosts"])]
+    known = [time for part in times for time in sorted(part)]
+    assert known == sorted(set(known))
+    # The first part has the sample at the beginning, too.
+    assert [len(each) for each in times[:3]] == [2, 1, 1]
+    assert rest.done is not None
+    assert rest.done["samples"] == len(known)

@@ -21,6 +21,9 @@ pub(crate) struct Watch {
     /// Sample all CPUs as one, no interrupts or groups; also at the beginning and the end.
     #[serde(default)]
     pub brief: bool,
+    /// The least time between two parts of the table that are sent while it watches; none if left out.
+    #[serde(default)]
+    pub parts_ns: Option<u64>,
 }
 
 fn tenth_of_a_second() -> u64 {

@@ -188,6 +188,9 @@ class Watch(Request[WatchDone]):
     without_process: int | None = None
     # Sample all CPUs as one, no interrupts or groups; also at the beginning and the end.
     brief: bool = False
+    # The least time between two parts of the table that are sent while it watches; none if left
+    # out.
+    parts_ns: int | None = None
 
 
 class CpuHiccups(Reply):

@@ -32,7 +32,8 @@ pub(super) fn serve(request: Watch, session: &mut Session) -> Result<WatchDone, 
         return Err(Failure::new("watch", "`interval_ns` is 0"));
     }
     let interval = Duration::from_nanos(request.interval_ns);
-    let brief = request.brief;
+    let (brief, parts) = (request.brief, request.parts_ns.map(Duration::from_nanos));
+    let mut sent = Instant::now();
     let mut machine = MachineSample::new(brief)?;
     let agents = request.places.iter().filter_map(|place| place.pid);
     let mut programs = Programs::new(agents, request.without_process, brief);
@@ -59,7 +60,12 @@ pub(super) fn serve(request: Watch, session: &mut Session) -> Result<WatchDone, 
         for place in &mut places {
             place.sample(&mut samples);
         }
-        samples.send_if_large(session)?;
+        if parts.is_some_and(|least| sent.elapsed() >= least) {
+            samples.send(session)?;
+            sent = Instant::now();
+        } else {
+            samples.send_if_large(session)?;
+        }
         taken += 1;
         due += interval;
         let late = Instant::now().saturating_duration_since(due);
