@@ -180,6 +180,22 @@ def ping(
             "interval is that of one hop, the count that of each.",
         ),
     ] = False,
+    clean: Annotated[
+        bool,
+        typer.Option(
+            "--clean",
+            help="Refuse packets that the use of this machine may have biased, and send as many "
+            "again at its end, when the machine is not in use. It needs --count.",
+        ),
+    ] = False,
+    clean_budget: Annotated[
+        str | None,
+        typer.Option(
+            "--clean-budget",
+            metavar="N",
+            help="Send at most this many packets again; else as many as --count.",
+        ),
+    ] = None,
     quiet: Annotated[
         bool, typer.Option("--quiet", "-q", help="Print the summary only, not each packet.")
     ] = False,
@@ -248,6 +264,11 @@ def ping(
             other_than_echo and hops,
             "--hops sends echoes: leave out --tcp, --http, --dns, --udp and URLs",
         ),
+        (clean and hops, "--hops repeats no packets: leave out --clean"),
+        (clean and len(hosts) > 1, "--clean repeats packets to one host: name only one"),
+        (clean and flood, "--clean looks at the machine between packets: leave out --flood"),
+        (clean and count is None, "--clean is for a number of clean packets: give --count"),
+        (clean_budget is not None and not clean, "--clean-budget goes with --clean"),
         (ipv4 and ipv6, "-4 and -6 exclude each other: leave out one"),
         (other, f"{source} is an address of the other IP version: leave out -4 and -6"),
     ):
@@ -274,6 +295,9 @@ def ping(
         origin=origin,
         tos=None if tos is None else octet(tos, "--tos"),
     )
+    if clean:
+        most = str(options.count) if clean_budget is None else clean_budget
+        options = replace(options, repeats=whole(most, "--clean-budget", 0, MOST_PACKETS))
     if hops:
         _ping_hops(options, as_json=as_json)
         return
@@ -306,7 +330,13 @@ def _ping_one(options: PingOptions, watch: Watch | None, *, as_json: bool) -> No
     from delaylab.verbs.ping.lines import print_summary
 
     counted = watch(options) if watch else None
-    result = verb.run(options, None if as_json else console(), watch=counted)
+    shown_on = None if as_json else console()
+    if options.repeats is None:
+        result = verb.run(options, shown_on, watch=counted)
+    else:
+        from delaylab.verbs.ping import clean
+
+        result = clean.run(options, shown_on, counted)
     print_found(result, lambda it: it.as_json(), print_summary, as_json=as_json)
     if result.cut_short is not None:
         raise DelaylabError(result.cut_short, fix="the packets above came before")

@@ -52,6 +52,17 @@ class MachineThen:
         return ", ".join([*said, *_named(self.programs)])
 
 
+@dataclass(frozen=True, slots=True)
+class UseBetweenSamples:
+    """The use of a machine between two samples of it, in shares; None where it is not known."""
+
+    since_ns: int
+    until_ns: int
+    busy: float | None
+    steal: float | None
+    waiting: float | None
+
+
 class Meanwhile:
     """The samples of a machine: shares of each interval, and the programs of each reading."""
 
@@ -103,11 +114,27 @@ class Meanwhile:
 
         None if there are none: it was before the first, or after the last.
         """
+        places = self._places(since_ns, until_ns)
+        return self._state(places) if places else None
+
+    def uses(self, since_ns: int, until_ns: int) -> Iterator[UseBetweenSamples]:
+        """Yield the use of the machine for each two samples that have a part of this time."""
+        for at in self._places(since_ns, until_ns):
+            busy, steal, waiting = (
+                None if of[at] == UNKNOWN else of[at]
+                for of in (self._busy, self._steal, self._waiting)
+            )
+            yield UseBetweenSamples(self._times[at - 1], self._times[at], busy, steal, waiting)
+
+    @property
+    def span_ns(self) -> tuple[int, int] | None:
+        """Return the times of the first and the last sample; None without two."""
+        return (self._times[0], self._times[-1]) if len(self._times) > 1 else None
+
+    def _places(self, since_ns: int, until_ns: int) -> range:
         first = max(1, bisect_right(self._times, since_ns))
         last = min(len(self._times) - 1, bisect_left(self._times, max(until_ns, since_ns + 1)))
-        if last < first:
-            return None
-        return self._state(range(first, last + 1))
+        return range(first, last + 1)
 
     @property
     def whole(self) -> MachineThen | None:

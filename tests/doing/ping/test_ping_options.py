@@ -168,6 +168,13 @@ def test_ctrl_c_ends_all_pings_with_their_summary() -> None:
         (("-Q", "256"), "--tos is 0 to 255, or 0x0 to 0xff, got '256'"),
         (("-Q", "ef"), "--tos is 0 to 255"),
         (("--hops", "::1"), "name only one"),
+        (("--clean", "--hops"), "--hops repeats no packets: leave out --clean"),
+        (("--clean", "::1"), "--clean repeats packets to one host: name only one"),
+        (("--clean", "-f"), "leave out --flood"),
+        (("--clean", "-i", "9ms"), "give --interval 10ms at least"),
+        (("--clean", "--clean-budget", "few"), "--clean-budget is a whole number, got 'few'"),
+        (("--clean", "--clean-budget", "-1"), "--clean-budget is at least 0"),
+        (("--clean-budget", "3"), "--clean-budget goes with --clean"),
         (("no-such-host.invalid",), "no address for 'no-such-host.invalid'"),
     ],
 )
@@ -175,3 +182,7 @@ def test_an_option_that_cannot_be_is_one_line(
     delaylab: Run, argv: tuple[str, ...], said: str
 ) -> None:
     assert said in delaylab("ping", "-c", "1", *argv, LOCAL, code=2).stderr
+
+
+def test_clean_packets_need_their_number(delaylab: Run) -> None:
+    assert "give --count" in delaylab("ping", "--clean", LOCAL, code=2).stderr

@@ -100,6 +100,8 @@ def print_summary(result: PingResult, console: Console) -> None:
             f"{us(result.neighbour_ns)}",
             highlight=False,
         )
+    for each in result.clean.lines if result.clean else ():
+        console.print(each, highlight=False, markup=False, soft_wrap=True)
     for warning in result.warnings:
         console.print(f"note: {warning}", highlight=False, style="yellow")
     for each in result.machine.lines if result.machine else ():

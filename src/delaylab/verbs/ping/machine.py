@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import os
 import statistics
+import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
 from delaylab.agent.measuring_requests import Watch
 from delaylab.agent.result import AgentError
 from delaylab.agent.session import Session
+from delaylab.agent.stream import ready
 from delaylab.machines import LOCAL
+from delaylab.units import Duration
 from delaylab.verbs.ping.during import LatePacket, MachineDuring
 from delaylab.verbs.ping.result import PingPacket
 from delaylab.verdicts.meanwhile import Meanwhile
 
 END_S = 10.0
 """The longest wait for the last sample."""
+PARTS = Duration.parse("50ms")
+"""The least time between two reports of a watch that is followed: each sample is reported."""
 LATE_NS, LATE_TIMES, LATE_PACKETS = 1_000_000, 2, 3
 """A late packet took so much longer than the median, and so many times it; the number shown."""
 
@@ -24,14 +29,17 @@ LATE_NS, LATE_TIMES, LATE_PACKETS = 1_000_000, 2, 3
 class MachineWatch:
     """An agent that samples this machine while it pings, and its samples so far.
 
-    A watch that fails is no failure of the ping: what it has said until then counts.
+    A watch that fails is no failure of the ping: what it has said until then counts. If it is
+    `followed`, the samples come at once, else at the end.
     """
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: Session, *, followed: bool = False) -> None:
         self.session, self.ended = session, False
-        self._meanwhile = Meanwhile()
+        self.meanwhile = Meanwhile()
+        parts_ns = PARTS.ns if followed else None
         # What the ping itself starts does not disturb it.
-        self._result = session.start(Watch(without_process=os.getpid(), brief=True))
+        asked = Watch(without_process=os.getpid(), brief=True, parts_ns=parts_ns)
+        self._result = session.start(asked)
 
     def read(self) -> None:
         """Read once."""
@@ -40,6 +48,12 @@ class MachineWatch:
             self._take()
         except AgentError:
             self.ended = True
+
+    def follow(self, until_s: float) -> None:
+        """Read until a time of the monotonic clock, or until the watch has ended."""
+        while not self.ended and (left_s := until_s - time.monotonic()) > 0:
+            if ready([self.session], left_s):
+                self.read()
 
     def end(self) -> Meanwhile:
         """Stop it and return what it saw."""
@@ -51,7 +65,7 @@ class MachineWatch:
         except AgentError:
             pass
         self.ended = True
-        return self._meanwhile
+        return self.meanwhile
 
     def _take(self) -> None:
         for part in self._result.take_rows("hosts"):
@@ -59,19 +73,19 @@ class MachineWatch:
             columns = part.numbers["time_ns"], part.texts["metric"], part.fractions["value"]
             for time_ns, metric, value in zip(*columns, strict=True):
                 if metrics and time_ns != at_ns:
-                    self._meanwhile.add(at_ns, metrics)
+                    self.meanwhile.add(at_ns, metrics)
                     metrics = {}
                 at_ns, metrics[metric] = time_ns, value
             if metrics:
-                self._meanwhile.add(at_ns, metrics)
+                self.meanwhile.add(at_ns, metrics)
 
 
 @contextmanager
-def watching() -> Iterator[MachineWatch]:
+def watching(*, followed: bool = False) -> Iterator[MachineWatch]:
     """Watch this machine for the length of a block. The watch begins while the ping does."""
     session = LOCAL.session()
     try:
-        yield MachineWatch(session)
+        yield MachineWatch(session, followed=followed)
     finally:
         session.close()
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from delaylab.agent.wire.sessions import LivePacket
 from delaylab.io.values import JsonObject
 from delaylab.records.doubts import Doubt
+from delaylab.verbs.ping.cleaned import CleanFound
 from delaylab.verbs.ping.during import MachineDuring
 
 UNDER_WAY = "under-way"
@@ -179,7 +180,8 @@ class PingResult:
     Ctrl-C ended the ping. `cut_short` says why its agent died before the end, None if it did not;
     the packets are then those that it had reported, and `realtime` is not known. `target` is what
     was asked: of HTTP the URL, of TCP host and port, else the host. `machine` is what the sending
-    machine did meanwhile, None if it was not watched.
+    machine did meanwhile, None if it was not watched. `clean` says which packets its use may have
+    biased, if they were repeated.
     """
 
     host: str
@@ -193,6 +195,7 @@ class PingResult:
     cut_short: str | None = None
     target: str = ""
     machine: MachineDuring | None = None
+    clean: CleanFound | None = None
 
     @property
     def replied(self) -> int:
@@ -338,6 +341,7 @@ class PingResult:
             "warnings": [
                 doubt.model_dump(include={"kind", "message", "remedy"}) for doubt in self.doubts
             ],
+            **({} if self.clean is None else {"clean": self.clean.as_json()}),
             **({} if self.machine is None else {"machine": self.machine.as_json()}),
             "packets": [packet.as_json() for packet in self.packets],
         }

@@ -50,6 +50,8 @@ class PingOptions:
     the last packet to wait for a first reply. With `quiet` no packet is printed. But for `icmp` the
     packets go to `port`; `http` and `https` request `path`. The ping ends after `deadline`,
     whatever is under way then. `tos` is the type of service or traffic class of its packets.
+    With `repeats` packets that the machine's use may have biased are refused, and at most so many
+    are sent again (`clean`).
     """
 
     host: str
@@ -68,6 +70,7 @@ class PingOptions:
     deadline: Duration | None = None
     origin: PingOrigin = ANYWHERE
     tos: int | None = None
+    repeats: int | None = None
 
     @property
     def target(self) -> str:
@@ -199,7 +202,7 @@ def run(
         print_head(options, address, console)
     with ExitStack() as stack:
         stack.callback(session.close)
-        with _printer(console, options, address) as show:
+        with printer(console, options, address) as show:
             shown_to = (show,) if watch is None else (show, watch)
             one = OnePing(
                 options, address, session, shown_to if watch or not options.quiet else None
@@ -223,7 +226,7 @@ def print_head(options: PingOptions, address: str, console: Console) -> None:
 
 
 @contextmanager
-def _printer(console: Console | None, options: PingOptions, address: str) -> Iterator[OnPacket]:
+def printer(console: Console | None, options: PingOptions, address: str) -> Iterator[OnPacket]:
     """Yield what shows a packet: nobody, lines, or on a terminal lines with a picture below."""
     if console is None or options.quiet:
         yield lambda packet: None

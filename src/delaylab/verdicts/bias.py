@@ -1,0 +1,117 @@
+"""Bias of a measurement by the use of the machine that took it: clean or biased, by a stated rule.
+
+Whiteaker, Schneider and Teixeira (2011, section 6) propose that a tool looks at the machine's use
+and tells the experimenter which samples it may have biased. The rule never looks at a delay: what
+selects packets by their delay makes any machine look quick.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+from delaylab.verdicts.meanwhile import STEAL, WAITING, Meanwhile
+
+MS, S = 1_000_000, 1_000_000_000
+BEFORE_NS = 100 * MS
+"""The time before a packet was due that counts as well."""
+BUSY = 0.25
+"""The share of the CPUs' time that is busy from which on a packet may be biased."""
+STEAL_NS = S
+"""The time over which steal counts: kernels count it in ticks of 10 ms, one of which is no sign."""
+SLIP_NS = MS
+"""The time by which a packet may be sent late."""
+MOST_MOMENTS = 10_000
+"""The most moments by which a share of time is found."""
+
+BiasReason = Literal["waiting", "busy", "steal", "slip"]
+"""The parts of the rule that may call a packet biased."""
+RULE: dict[BiasReason, str] = {
+    "waiting": f"tasks waited for a CPU for over {100 * WAITING:.0f} % of the time between two "
+    f"samples of the machine, from {BEFORE_NS // MS} ms before the packet was due to its reply",
+    "busy": f"the CPUs were busy for over {100 * BUSY:.0f} % of such a time",
+    "steal": f"the machine's host took over {100 * STEAL:.0f} % of the CPUs' time in the second up "
+    "to the reply",
+    "slip": f"the packet was sent over {SLIP_NS // MS} ms late",
+}
+"""The rule in words: a packet is biased if one of these holds, and clean if not."""
+
+
+@dataclass(frozen=True, slots=True)
+class MeasuredTime:
+    """The time that a packet depends on: when it was due, when sent, and when answered.
+
+    Times are in ns since 1970. Without an answer the packet depends on the time of its sending.
+    """
+
+    due_ns: int
+    sent_ns: int
+    until_ns: int
+
+
+class BiasEvidence(Protocol):
+    """A source of evidence on bias: the seam between what is known and who repeats packets.
+
+    `EvidenceByUse` knows the use of CPUs. A source that knows what each packet waited for answers
+    the same question.
+    """
+
+    def reasons(self, time: MeasuredTime) -> Sequence[BiasReason] | None:
+        """Return why a packet of this time may be biased; nothing if it is clean.
+
+        None if it is not known, as the evidence does not reach to its end, or not yet.
+        """
+
+    @property
+    def span_ns(self) -> tuple[int, int] | None:
+        """Return the time that is known of; None if there is none."""
+
+
+@dataclass(frozen=True, slots=True)
+class EvidenceByUse:
+    """A source of evidence that knows the use of a machine's CPUs, by samples of it."""
+
+    meanwhile: Meanwhile
+
+    @property
+    def span_ns(self) -> tuple[int, int] | None:
+        """Return the time that is known of; None if there is none."""
+        return self.meanwhile.span_ns
+
+    def reasons(self, time: MeasuredTime) -> Sequence[BiasReason] | None:
+        """Return why a packet of this time may be biased; nothing if it is clean."""
+        span = self.span_ns
+        since_ns = time.due_ns - BEFORE_NS
+        if span is None or since_ns < span[0] or time.until_ns > span[1]:
+            return None
+        found: list[BiasReason] = []
+        uses = list(self.meanwhile.uses(since_ns, time.until_ns))
+        if any(each.waiting is not None and each.waiting > WAITING for each in uses):
+            found.append("waiting")
+        if any(each.busy is not None and each.busy > BUSY for each in uses):
+            found.append("busy")
+        if self._steal(time.until_ns) > STEAL:
+            found.append("steal")
+        if time.sent_ns - time.due_ns > SLIP_NS:
+            found.append("slip")
+        return found
+
+    def _steal(self, until_ns: int) -> float:
+        then = self.meanwhile.between(until_ns - STEAL_NS, until_ns)
+        return 0.0 if then is None else then.steal
+
+
+def clean_share(evidence: BiasEvidence, since_ns: int, until_ns: int) -> float | None:
+    """Return the share of a time at which a packet would have been clean.
+
+    None if nothing is known of it.
+    """
+    step_ns = max(BEFORE_NS, (until_ns - since_ns) // MOST_MOMENTS)
+    at = range(since_ns, until_ns + 1, step_ns)
+    known = [
+        not reasons
+        for each in at
+        if (reasons := evidence.reasons(MeasuredTime(each, each, each))) is not None
+    ]
+    return sum(known) / len(known) if known else None

@@ -1,0 +1,162 @@
+"""`delaylab ping --clean` refuses packets that a load biased, and sends others in its pauses."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cpu_load import loading
+from tests.doing.conftest import DELAYLAB, Run, as_json
+
+LOCAL = "127.0.0.1"
+ECHO = """
+import socket
+with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as server:
+    server.bind(("127.0.0.1", 0))
+    print(server.getsockname()[1], flush=True)
+    while True:
+        data, peer = server.recvfrom(2000)
+        server.sendto(data, peer)
+"""
+REST_CPUS = 0.1
+"""The CPUs that others keep busy on a machine at rest, at most."""
+ALWAYS, NEVER = [3600.0], [0.0]
+
+
+def test_packets_under_load_are_refused_and_not_repeated_while_it_lasts(delaylab: Run) -> None:
+    asked = ("ping", "--clean", "-c", "20", "-i", "20ms", "-w", "3s", LOCAL)
+    with loading(ALWAYS, NEVER):
+        found = as_json(delaylab(*asked, "--json"))
+        text = delaylab(*asked, "-q").stdout
+    clean = found["clean"]
+    assert clean["asked"] == 20
+    assert clean["kept"] + clean["refused"] + clean["unknown"] == found["sent"]
+    assert clean["refused"] >= 18
+    assert clean["refused_for"]["busy"] >= 18
+    assert clean["ended_by"] == "deadline"
+    assert clean["sampling"]["waited_s"] > 0
+    assert clean["sampling"]["clean_share_of_time"] < 0.2
+    assert clean["median_rtt_user_ns"]["raw"]["n"] == 20
+    assert {"waiting", "busy", "steal", "slip"} == set(clean["rule"])
+    assert "instead of 20: the deadline came first" in text
+    assert "median user round trip: clean " in text
+
+
+def test_repeats_come_when_the_load_ends_and_are_numbered_on(delaylab: Run) -> None:
+    """The load lasts for longer than the schedule: what is clean are repeats."""
+    asked = ("ping", "--clean", "-c", "20", "-i", "20ms", LOCAL, "--json")
+    with loading([4.0], [3600.0]):
+        found = as_json(delaylab(*asked))
+    clean, packets = found["clean"], found["packets"]
+    assert [each["seq"] for each in packets] == list(range(found["sent"]))
+    assert found["sent"] == 20 + clean["repeats"]
+    assert clean["repeats"] <= clean["budget"] == 20
+    assert clean["kept"] + clean["refused"] + clean["unknown"] == found["sent"]
+    # A machine that others use may not be clean for long enough.
+    assert clean["ended_by"] in ("enough", "budget", "patience")
+    assert (clean["ended_by"] == "enough") == (clean["kept"] >= 20)
+
+
+def test_without_a_budget_nothing_is_repeated(delaylab: Run) -> None:
+    asked = ("ping", "--clean", "-c", "5", "-i", "20ms", "--clean-budget", "0", LOCAL)
+    found = as_json(delaylab(*asked, "--json"))
+    assert (found["sent"], found["clean"]["repeats"]) == (5, 0)
+    assert found["clean"]["ended_by"] in ("enough", "budget")
+    assert f"of at most {0} repeats sent" in delaylab(*asked).stdout
+
+
+@contextmanager
+def echoing() -> Iterator[int]:
+    """Run a program that sends datagrams back; yield its port."""
+    with subprocess.Popen([sys.executable, "-c", ECHO], stdout=subprocess.PIPE) as server:
+        assert server.stdout is not None
+        try:
+            yield int(server.stdout.readline())
+        finally:
+            server.kill()
+
+
+def at_random(mean_s: float, seed: int) -> list[float]:
+    """Return random times for some minutes."""
+    draw = random.Random(seed)
+    return [min(5 * mean_s, max(0.2, draw.expovariate(1 / mean_s))) for _ in range(500)]
+
+
+def cpu_s() -> tuple[float, float]:
+    """CPU seconds since boot of all programs, and of this one's with its ended children."""
+    ticks = list(map(int, Path("/proc/stat").read_text().split()[1:9]))
+    # All but idle and iowait.
+    machine = (sum(ticks) - ticks[3] - ticks[4]) / os.sysconf("SC_CLK_TCK")
+    mine = os.times()
+    return machine, mine.user + mine.system + mine.children_user + mine.children_system
+
+
+@contextmanager
+def without_others() -> Iterator[None]:
+    """Skip the test if others kept the machine busy meanwhile: nothing was at rest then."""
+    began_s, machine_s, mine_s = time.monotonic(), *cpu_s()
+    yield
+    machine_s, mine_s = (now - then for now, then in zip(cpu_s(), (machine_s, mine_s), strict=True))
+    others = (machine_s - mine_s) / (time.monotonic() - began_s)
+    print(f"others kept {others:.3f} CPUs busy")
+    if others > REST_CPUS:
+        pytest.skip(f"this machine is not at rest: others kept {others:.2f} CPUs busy")
+
+
+def pinged(*argv: str) -> dict[str, Any]:
+    """Run a ping as a child of this process, whose CPU time is known then."""
+    done = subprocess.run([DELAYLAB, "ping", *argv, "--json"], check=True, capture_output=True)
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("on_s", "off_s"),
+    [([5.0], [5.0]), (at_random(2, 1), at_random(2, 2))],
+    ids=["regular", "random"],
+)
+def test_the_clean_median_errs_by_a_fifth_of_the_raw_one_at_most(
+    on_s: Sequence[float], off_s: Sequence[float]
+) -> None:
+    """Rest is witnessed by pings of the same kind before and after the load.
+
+    The schedule begins and ends with the load, so that the raw median is one of the load.
+    """
+    with echoing() as port, without_others():
+        to = ("--udp", "hello", "-p", str(port), "-i", "20ms", LOCAL)
+
+        def rest() -> list[int]:
+            return [each["rtt_app_ns"] for each in pinged("-c", "500", *to)["packets"]]
+
+        rests = [*rest()]
+        with loading(on_s, off_s):
+            found = pinged("--clean", "-c", "2200", *to)["clean"]
+        rests += rest()
+        halves = [statistics.median(each) for each in (rests[:500], rests[500:])]
+        median, medians = statistics.median(rests), found["median_rtt_user_ns"]
+        raw, clean = (abs(medians[each]["median"] - median) for each in ("raw", "clean"))
+        print(f"rest {median}, halves {halves}, raw {raw}, clean {clean}", found["sampling"])
+        print(medians, found["refused_for"], found["kept"], found["repeats"], found["ended_by"])
+    assert found["refused"] > 0
+    assert clean <= raw / 5
+
+
+@pytest.mark.slow
+def test_at_rest_hardly_a_packet_is_refused() -> None:
+    with without_others():
+        clean = pinged("--clean", "-c", "3000", "-i", "20ms", LOCAL)["clean"]
+        on_schedule = sum(each["seq"] < 3000 for each in clean["refused_packets"])
+        print(on_schedule, clean["refused_for"], clean["sampling"])
+    assert on_schedule < 0.01 * 3000, clean["refused_for"]
