@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+import math
+import random
+from collections.abc import Callable, Iterable
 
 import pytest
 
@@ -181,3 +183,69 @@ def test_rounds_are_one_ping() -> None:
     assert (whole.sent, whole.replied, whole.realtime) == (3, 3, False)
     assert [each.seq for each in whole.packets] == [0, 1, 2]
     assert whole.cut_short == "gone"
+
+
+def under_load(loads: list[tuple[float, float]], at_s: float) -> bool:
+    """Whether a load is on at a time."""
+    return any(since <= at_s < until for since, until in loads)
+
+
+def regular(_: random.Random) -> list[tuple[float, float]]:
+    """5 s on, 5 s off; on at the beginning and at the end of 55 s."""
+    return [(1 + 10 * n, 6 + 10 * n) for n in range(6)]
+
+
+def at_random(draw: random.Random) -> list[tuple[float, float]]:
+    """On for 2.5 s and off for 2 s in the mean."""
+    found, at_s = list[tuple[float, float]](), 1.0
+    while at_s < 56:
+        until_s = at_s + draw.expovariate(1 / 2.5)
+        found.append((at_s, until_s))
+        at_s = until_s + draw.expovariate(1 / 2)
+    return found
+
+
+@pytest.mark.parametrize("loads_of", [regular, at_random])
+def test_of_simulated_packets_the_clean_median_errs_little(
+    loads_of: Callable[[random.Random], list[tuple[float, float]]],
+) -> None:
+    """The load doubles delays and keeps tasks waiting for a third of its time.
+
+    A machine that is not at rest has a few per cent of use at rest, too.
+    """
+    draw = random.Random(58)
+    loads = loads_of(draw)
+    samples = []
+    for number in range(570):
+        on = sum(under_load(loads, number / 10 + part / 1000) for part in range(100)) / 100
+        rest = draw.uniform(0, 0.1)
+        samples.append((max(on, rest), 0.0, max(0.33 * on, draw.uniform(0, 0.03))))
+    packets = []
+    for seq in range(2750):
+        due_ms = 1100 + 20 * seq
+        usual_us = draw.lognormvariate(4, 0.3)
+        packets.append(packet(seq, due_ms, usual_us * (1 + under_load(loads, due_ms / 1000))))
+    found = judged(packets, machine(*samples), len(packets))
+    outcome = found.found(repeats=0, budget=0, waited_s=0.0, ended_by="budget")
+    clean, raw, rest_ns = outcome.user.clean, outcome.user.raw, 1000 * math.exp(4)
+    assert clean is not None
+    assert raw is not None
+    assert abs(clean.median - rest_ns) <= abs(raw.median - rest_ns) / 5
+    # Refused are those under load, and those in the 200 ms after it: a sample and the time before.
+    ends = [until for _, until in loads]
+    wrongly = [
+        seq
+        for seq in outcome.refused
+        if not under_load(loads, 1.1 + seq / 50)
+        and not any(end <= 1.1 + seq / 50 <= end + 0.3 for end in ends)
+        and not under_load(loads, 1.1 + seq / 50 + 0.1)
+    ]
+    assert wrongly == []
+
+
+def test_of_simulated_packets_at_rest_hardly_one_is_refused() -> None:
+    draw = random.Random(58)
+    samples = [(draw.uniform(0, 0.15), 0.0, draw.uniform(0, 0.05)) for _ in range(570)]
+    packets = [packet(seq, 1100 + 20 * seq, draw.lognormvariate(4, 0.3)) for seq in range(2750)]
+    found = judged(packets, machine(*samples), len(packets))
+    assert found.missing < 0.01 * len(packets)
