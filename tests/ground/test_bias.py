@@ -5,23 +5,29 @@ from __future__ import annotations
 import json
 import math
 import random
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 import pytest
 
 from delaylab.verbs.ping.clean import joined
 from delaylab.verbs.ping.judging import JudgedPackets, measured_time
 from delaylab.verbs.ping.result import PingPacket, PingResult
-from delaylab.verdicts.bias import EvidenceByUse, MeasuredTime, clean_share
+from delaylab.verdicts.bias import EvidenceByUse, MeasuredTime, clean_share, traffic_of
 from delaylab.verdicts.meanwhile import Meanwhile
 
 MS, S = 10**6, 10**9
 BEGAN = 100 * S
 IDLE = (0.05, 0.0, 0.0)
+OWN_BPS = traffic_of(56, 0.1)
 
 
-def machine(*each: tuple[float, float, float], waits: bool = True) -> EvidenceByUse:
-    """A machine's samples each 100 ms: shares of busy and stolen time, and of time waited."""
+def machine(
+    *each: tuple[float, float, float], waits: bool = True, mbps: Sequence[float] = ()
+) -> EvidenceByUse:
+    """A machine's samples each 100 ms: shares of busy and stolen time, and of time waited.
+
+    `mbps` is what an interface carried between them; left out, the interface is not known.
+    """
     meanwhile, waited_us = Meanwhile(), 0.0
     pressure = {"pressure.cpu.some_us": 0.0} if waits else {}
     meanwhile.add(BEGAN, pressure)
@@ -29,8 +35,9 @@ def machine(*each: tuple[float, float, float], waits: bool = True) -> EvidenceBy
         waited_us += waiting * 100_000
         found = {"cpu.idle": 1 - busy, "cpu.iowait": 0.0, "cpu.steal": steal}
         pressure = {"pressure.cpu.some_us": waited_us} if waits else {}
-        meanwhile.add(BEGAN + number * 100 * MS, found | pressure)
-    return EvidenceByUse(meanwhile)
+        carried = {"eth0 of here": sum(mbps[:number]) * 1e5 / 8} if mbps else {}
+        meanwhile.add(BEGAN + number * 100 * MS, found | pressure, carried)
+    return EvidenceByUse(meanwhile, OWN_BPS)
 
 
 def at(due_ms: float, took_ms: float = 0.05, slip_ms: float = 0.0) -> MeasuredTime:
@@ -78,6 +85,43 @@ def test_a_packet_that_was_sent_late_is_biased() -> None:
 def test_without_pressure_the_use_of_cpus_decides() -> None:
     evidence = machine(IDLE, IDLE, (1.0, 0.0, 0.9), waits=False)
     assert evidence.reasons(at(250)) == ["busy"]
+
+
+def test_traffic_of_others_biases_a_packet_and_that_of_the_probe_does_not() -> None:
+    """An interface that full holds packets up, however idle the CPUs are."""
+    evidence = machine(*[IDLE] * 6, mbps=[0, 0.05, 0.05, 90, 0.05, 0.05])
+    assert evidence.reasons(at(250)) == []
+    assert evidence.reasons(at(350)) == ["traffic"]
+    assert evidence.reasons(at(550)) == []
+    assert OWN_BPS == 4 * 8 * 156 * (10 + 10)
+    unknown = EvidenceByUse(evidence.meanwhile, own_bps=None)
+    assert unknown.reasons(at(350)) == []
+
+
+def test_samples_of_each_cpu_count_as_one_and_only_those_asked_for() -> None:
+    """A study's watch samples each CPU, and the interfaces of places."""
+
+    def rows(now: float, sent: float) -> list[tuple[str, str, float]]:
+        machine = [
+            (f"cpu{n}.{name}", share)
+            for n, idle in enumerate((now, 0.9))
+            for name, share in (("idle", idle), ("iowait", 0.0), ("steal", 0.0))
+        ]
+        return [
+            *(("machine", *each) for each in machine),
+            ("host.sut", "up.tx_bytes", sent),
+            ("host.sut", "up.rx_bytes", sent),
+            ("host.sut", "Ip.InReceives", 1e9),
+        ]
+
+    samples = [(BEGAN, rows(0.9, 0.0)), (BEGAN + 100 * MS, rows(0.1, 1e5))]
+    columns = list(zip(*((at, *row) for at, each in samples for row in each), strict=True))
+    for cpus, busy in (((), 0.5), ((0,), 0.9), ((1,), 0.1)):
+        meanwhile = Meanwhile(cpus)
+        meanwhile.take(*columns)
+        (use,) = meanwhile.uses(BEGAN, BEGAN + 50 * MS)
+        assert use.busy == pytest.approx(busy)
+        assert use.traffic_bps == pytest.approx(2 * 8e6)
 
 
 def test_a_packet_that_the_samples_do_not_cover_is_not_known() -> None:
@@ -151,7 +195,7 @@ def test_clean_medians_are_beside_the_raw_one_of_the_packets_on_schedule() -> No
     kept = json.loads(json.dumps(outcome.as_json()))
     assert kept["median_rtt_kernel_ns"]["clean"]["median"] == 9_500
     assert kept["refused_packets"][0] == {"seq": 9, "why": ["waiting", "busy"]}
-    assert set(kept["rule"]) == {"waiting", "busy", "steal", "slip"}
+    assert set(kept["rule"]) == {"waiting", "busy", "traffic", "steal", "slip"}
 
 
 def test_a_delay_alone_biases_no_packet() -> None:

@@ -12,6 +12,7 @@ from delaylab.agent.wire import loads, tapping
 from delaylab.agent.wire import measuring as wire
 from delaylab.agent.wire.tapping import TapDone
 from delaylab.points import LEGS, SOCKET_POINTS
+from delaylab.verdicts.meanwhile import MACHINE
 
 MOST_STAMPS = 1 << 23
 """The most stamps that a reflector or a tap sends of a probe of any number of packets."""
@@ -23,8 +24,6 @@ METRICS_OF_MACHINE, METRICS_OF_PLACE = 20_000, 10_000
 """The most rows of the table `hosts` at one time: of the machine, and of each place."""
 MOST_CPUS = 8192
 """The most CPUs of a machine: of Linux itself on x86-64 (NR_CPUS)."""
-MACHINE = "machine"
-"""The place of the metrics of the machine itself."""
 SPARE_SAMPLES = 100
 """Samples that may come ahead of time: clocks of virtual machines are not this one's."""
 

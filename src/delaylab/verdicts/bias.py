@@ -11,13 +11,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
-from delaylab.verdicts.meanwhile import STEAL, WAITING, Meanwhile
+from delaylab.verdicts.meanwhile import STEAL, WAITING, Meanwhile, UseBetweenSamples
 
 MS, S = 1_000_000, 1_000_000_000
 BEFORE_NS = 100 * MS
 """The time before a packet was due that counts as well."""
 BUSY = 0.25
 """The share of the CPUs' time that is busy from which on a packet may be biased."""
+TRAFFIC_BPS = 1e6
+"""The rate at an interface, in and out together, from which on its queue may hold packets up."""
 STEAL_NS = S
 """The time over which steal counts: kernels count it in ticks of 10 ms, one of which is no sign."""
 SLIP_NS = MS
@@ -25,12 +27,17 @@ SLIP_NS = MS
 MOST_MOMENTS = 10_000
 """The most moments by which a share of time is found."""
 
-BiasReason = Literal["waiting", "busy", "steal", "slip"]
+HEADERS = 100
+"""The most bytes of a packet's headers: those of VXLAN, Ethernet, IPv6 and ICMP."""
+
+BiasReason = Literal["waiting", "busy", "traffic", "steal", "slip"]
 """The parts of the rule that may call a packet biased."""
 RULE: dict[BiasReason, str] = {
     "waiting": f"tasks waited for a CPU for over {100 * WAITING:.0f} % of the time between two "
     f"samples of the machine, from {BEFORE_NS // MS} ms before the packet was due to its reply",
     "busy": f"the CPUs were busy for over {100 * BUSY:.0f} % of such a time",
+    "traffic": f"an interface carried over {TRAFFIC_BPS / 1e6:.0f} Mbit/s in such a time, in and "
+    "out together, not counting what the probe itself may have sent",
     "steal": f"the machine's host took over {100 * STEAL:.0f} % of the CPUs' time in the second up "
     "to the reply",
     "slip": f"the packet was sent over {SLIP_NS // MS} ms late",
@@ -53,8 +60,8 @@ class MeasuredTime:
 class BiasEvidence(Protocol):
     """A source of evidence on bias: the seam between what is known and who repeats packets.
 
-    `EvidenceByUse` knows the use of CPUs. A source that knows what each packet waited for answers
-    the same question.
+    `EvidenceByUse` knows the use of CPUs and interfaces. A source that knows what each packet
+    waited for answers the same question.
     """
 
     def reasons(self, time: MeasuredTime) -> Sequence[BiasReason] | None:
@@ -70,9 +77,13 @@ class BiasEvidence(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class EvidenceByUse:
-    """A source of evidence that knows the use of a machine's CPUs, by samples of it."""
+    """A source of evidence that knows the use of a machine's CPUs and interfaces, by samples.
+
+    `own_bps` is the traffic of the probe itself, None if it is not known: then no traffic counts.
+    """
 
     meanwhile: Meanwhile
+    own_bps: float | None = None
 
     @property
     def span_ns(self) -> tuple[int, int] | None:
@@ -91,15 +102,32 @@ class EvidenceByUse:
             found.append("waiting")
         if any(each.busy is not None and each.busy > BUSY for each in uses):
             found.append("busy")
+        if any(map(self._has_traffic, uses)):
+            found.append("traffic")
         if self._steal(time.until_ns) > STEAL:
             found.append("steal")
         if time.sent_ns - time.due_ns > SLIP_NS:
             found.append("slip")
         return found
 
+    def _has_traffic(self, use: UseBetweenSamples) -> bool:
+        if self.own_bps is None or use.traffic_bps is None:
+            return False
+        return use.traffic_bps > TRAFFIC_BPS + self.own_bps
+
     def _steal(self, until_ns: int) -> float:
         then = self.meanwhile.between(until_ns - STEAL_NS, until_ns)
         return 0.0 if then is None else then.steal
+
+
+def traffic_of(packet_bytes: int, interval_s: float) -> float:
+    """Return the most traffic of a probe at an interface in bit/s, both ways together.
+
+    Each packet is answered by one of its size, and loopback counts both as they go and as they
+    come. A sample may have one packet more than others.
+    """
+    packets_per_s = 1 / interval_s + S / BEFORE_NS
+    return 4 * 8 * (packet_bytes + HEADERS) * packets_per_s
 
 
 def clean_share(evidence: BiasEvidence, since_ns: int, until_ns: int) -> float | None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 STEAL = 0.01
@@ -24,6 +24,10 @@ ENDED = "ended children of "
 NAMED = 3
 """The programs that a line names."""
 UNKNOWN = -1.0
+MACHINE = "machine"
+"""The place of the machine's own metrics, in the table of a watch."""
+BYTES = (".rx_bytes", ".tx_bytes")
+"""The ends of the names of metrics that count an interface's bytes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,26 +58,67 @@ class MachineThen:
 
 @dataclass(frozen=True, slots=True)
 class UseBetweenSamples:
-    """The use of a machine between two samples of it, in shares; None where it is not known."""
+    """The use of a machine between two samples of it; None where it is not known.
+
+    `busy`, `steal` and `waiting` are shares. `traffic_bps` is what the busiest interface carried,
+    both ways together.
+    """
 
     since_ns: int
     until_ns: int
     busy: float | None
     steal: float | None
     waiting: float | None
+    traffic_bps: float | None
 
 
 class Meanwhile:
-    """The samples of a machine: shares of each interval, and the programs of each reading."""
+    """The samples of a machine: shares of each interval, and the programs of each reading.
 
-    def __init__(self) -> None:
+    Of samples of each CPU those of `cpus` count, by default all.
+    """
+
+    def __init__(self, cpus: Collection[int] = ()) -> None:
+        self._cpus = {f"cpu{each}" for each in cpus}
         self._times, self._waited = array("q"), UNKNOWN
         self._busy, self._steal, self._waiting = array("d"), array("d"), array("d")
+        self._carried: Mapping[str, float] = {}
+        self._traffic = array("d")
         self._read = array("q")
         self._programs: list[dict[str, float]] = []
 
-    def add(self, time_ns: int, metrics: Mapping[str, float]) -> None:
-        """Add a sample of the machine's CPUs as one; samples come in the order of their times."""
+    def take(
+        self,
+        times_ns: Iterable[int],
+        places: Iterable[str | None],
+        names: Iterable[str | None],
+        values: Iterable[float],
+    ) -> None:
+        """Add whole samples, by the columns of the table of a watch."""
+        at_ns, metrics, carried = 0, dict[str, float](), dict[str, float]()
+        for time_ns, place, name, value in zip(times_ns, places, names, values, strict=True):
+            if metrics and time_ns != at_ns:
+                self.add(at_ns, metrics, carried)
+                metrics, carried = {}, {}
+            at_ns = time_ns
+            if name is None:
+                continue
+            if place == MACHINE:
+                metrics[name] = value
+            elif name.endswith(BYTES):
+                interface = f"{name.rpartition('.')[0]} of {place}"
+                carried[interface] = carried.get(interface, 0.0) + value
+        if metrics:
+            self.add(at_ns, metrics, carried)
+
+    def add(
+        self, time_ns: int, metrics: Mapping[str, float], carried: Mapping[str, float] | None = None
+    ) -> None:
+        """Add a sample; samples come in the order of their times.
+
+        `carried` are the bytes that each interface has carried so far, in and out.
+        """
+        metrics = self._together(metrics)
         passed_us = (time_ns - self._times[-1]) / 1000 if self._times else 0
         waited = metrics.get("pressure.cpu.some_us", UNKNOWN)
         known = UNKNOWN not in (waited, self._waited) and passed_us > 0
@@ -86,6 +131,7 @@ class Meanwhile:
         self._busy.append(min(1.0, max(0.0, 1 - unused)) if ticked else UNKNOWN)
         self._steal.append(metrics.get("cpu.steal", UNKNOWN))
         self._waiting.append(share)
+        self._traffic.append(self._rate(time_ns, carried or {}))
         if "processes" in metrics:
             self._read.append(time_ns)
             self._programs.append(dict(_programs(metrics)))
@@ -120,16 +166,36 @@ class Meanwhile:
     def uses(self, since_ns: int, until_ns: int) -> Iterator[UseBetweenSamples]:
         """Yield the use of the machine for each two samples that have a part of this time."""
         for at in self._places(since_ns, until_ns):
-            busy, steal, waiting = (
+            busy, steal, waiting, traffic = (
                 None if of[at] == UNKNOWN else of[at]
-                for of in (self._busy, self._steal, self._waiting)
+                for of in (self._busy, self._steal, self._waiting, self._traffic)
             )
-            yield UseBetweenSamples(self._times[at - 1], self._times[at], busy, steal, waiting)
+            since, until = self._times[at - 1], self._times[at]
+            yield UseBetweenSamples(since, until, busy, steal, waiting, traffic)
 
     @property
     def span_ns(self) -> tuple[int, int] | None:
         """Return the times of the first and the last sample; None without two."""
         return (self._times[0], self._times[-1]) if len(self._times) > 1 else None
+
+    def _together(self, metrics: Mapping[str, float]) -> Mapping[str, float]:
+        """Return metrics of the CPUs as one, where a sample has each of them."""
+        if "cpu.idle" in metrics:
+            return metrics
+        of_each: dict[str, list[float]] = defaultdict(list)
+        for name, value in metrics.items():
+            cpu, _, column = name.partition(".")
+            counts = cpu in self._cpus if self._cpus else cpu[:3] == "cpu" and cpu[3:].isdigit()
+            if counts and column in ("idle", "iowait", "steal"):
+                of_each[f"cpu.{column}"].append(value)
+        return {**metrics, **{name: sum(of) / len(of) for name, of in of_each.items()}}
+
+    def _rate(self, time_ns: int, carried: Mapping[str, float]) -> float:
+        """Return what the busiest interface carried since the last sample in bit/s, if known."""
+        before, self._carried = self._carried, carried
+        passed_ns = time_ns - self._times[-2] if len(self._times) > 1 else 0
+        more = [carried[name] - before[name] for name in carried if name in before]
+        return max(0.0, 8e9 * max(more) / passed_ns) if more and passed_ns > 0 else UNKNOWN
 
     def _places(self, since_ns: int, until_ns: int) -> range:
         first = max(1, bisect_right(self._times, since_ns))

@@ -48,7 +48,7 @@ def test_packets_under_load_are_refused_and_not_repeated_while_it_lasts(delaylab
     assert clean["sampling"]["waited_s"] > 0
     assert clean["sampling"]["clean_share_of_time"] < 0.2
     assert clean["median_rtt_user_ns"]["raw"]["n"] == 20
-    assert {"waiting", "busy", "steal", "slip"} == set(clean["rule"])
+    assert {"waiting", "busy", "traffic", "steal", "slip"} == set(clean["rule"])
     assert "instead of 20: the deadline came first" in text
     assert "median user round trip: clean " in text
 

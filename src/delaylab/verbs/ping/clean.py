@@ -22,10 +22,18 @@ from delaylab.verbs.ping.addresses import resolve
 from delaylab.verbs.ping.cleaned import CleanEnd
 from delaylab.verbs.ping.judging import JudgedPackets, measured_time
 from delaylab.verbs.ping.machine import MachineWatch, during, watching
-from delaylab.verbs.ping.reading import OnPacket, finish
+from delaylab.verbs.ping.reading import OnPacket, deadline_s, finish
 from delaylab.verbs.ping.result import PingPacket, PingResult
-from delaylab.verbs.ping.run import AT_MOST, OnePing, PingOptions, check, print_head, printer
-from delaylab.verdicts.bias import BEFORE_NS, STEAL_NS, EvidenceByUse, MeasuredTime
+from delaylab.verbs.ping.run import (
+    AT_MOST,
+    WEB,
+    OnePing,
+    PingOptions,
+    check,
+    print_head,
+    printer,
+)
+from delaylab.verdicts.bias import BEFORE_NS, STEAL_NS, EvidenceByUse, MeasuredTime, traffic_of
 
 AHEAD_S = STEAL_NS / 1e9 + BEFORE_NS / 1e9
 """The time for which the machine is watched before the first packet."""
@@ -35,6 +43,8 @@ SAMPLES_S = 1.0
 """The longest wait for the sample after a packet's answer."""
 PATIENCE_S = 10.0
 """The least time for which repeats may wait in all, if there is no deadline."""
+LARGE_PACKET = 1500
+"""The size in bytes that packets other than echoes and their answers may have."""
 LEAST_INTERVAL = Duration.parse("10ms")
 """The shortest interval: with a shorter one the ping itself keeps the machine busy."""
 
@@ -80,19 +90,18 @@ class _CleanPing:
         self._options, self._address = options, address
         self._count, self._budget = options.count or AT_MOST, options.repeats or 0
         self._session, self._machine = session, machine
-        self._evidence = EvidenceByUse(machine.meanwhile)
+        self._evidence = EvidenceByUse(machine.meanwhile, _own_bps(options))
         self._judged = JudgedPackets(self._evidence, self._count)
         self._rounds: list[PingResult] = []
         self._sent, self._waited_s = 0, 0.0
-        began_s = time.monotonic() + AHEAD_S
-        deadline = options.deadline
-        self._deadline_s = None if deadline is None else began_s + deadline.seconds
+        self._deadline_s: float | None = None
 
     def to_the_end(self) -> PingResult:
         """Send the packets on schedule, then the repeats; return the result of all."""
         ended_by: CleanEnd = "interrupted"
         try:
             self._machine.follow(time.monotonic() + AHEAD_S)
+            self._deadline_s = deadline_s(self._options.deadline)
             ended_by = self._send(self._count) or self._repeat()
         except KeyboardInterrupt:
             if not self._rounds:
@@ -119,7 +128,7 @@ class _CleanPing:
         options = replace(self._options, count=count)
         one = OnePing(options, self._address, self._session, shown_to)
         one.start()
-        end = finish([one.reader], self._left(), self._machine)
+        end = finish([one.reader], self._deadline_s, self._machine)
         try:
             result = one.result(end)
         except AgentError as error:
@@ -195,10 +204,13 @@ class _CleanPing:
                 return
             self._machine.follow(min(until_s, time.monotonic() + BEFORE_NS / 4e9))
 
-    def _left(self) -> Duration | None:
-        if self._deadline_s is None:
-            return None
-        return Duration(max(0, round((self._deadline_s - time.monotonic()) * 1e9)))
+
+def _own_bps(options: PingOptions) -> float | None:
+    """Return the most traffic of a ping itself; None if its answers may be of any size."""
+    if options.protocol in WEB:
+        return None
+    packet_bytes = options.size if options.protocol == "icmp" else LARGE_PACKET
+    return traffic_of(packet_bytes, options.interval.seconds)
 
 
 def joined(rounds: Sequence[PingResult]) -> PingResult:

@@ -16,6 +16,7 @@ CleanEnd = Literal["enough", "budget", "patience", "deadline", "interrupted", "u
 WORDS: Mapping[BiasReason, str] = {
     "waiting": "tasks waited for a CPU",
     "busy": "CPUs busy",
+    "traffic": "traffic at an interface",
     "steal": "CPUs taken by the host",
     "slip": "sent late",
 }

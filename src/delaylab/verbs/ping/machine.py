@@ -7,11 +7,13 @@ import statistics
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 
 from delaylab.agent.measuring_requests import Watch
 from delaylab.agent.result import AgentError
 from delaylab.agent.session import Session
 from delaylab.agent.stream import ready
+from delaylab.agent.wire.measuring import WatchPlace
 from delaylab.machines import LOCAL
 from delaylab.units import Duration
 from delaylab.verbs.ping.during import LatePacket, MachineDuring
@@ -22,6 +24,8 @@ END_S = 10.0
 """The longest wait for the last sample."""
 PARTS = Duration.parse("50ms")
 """The least time between two reports of a watch that is followed: each sample is reported."""
+HERE = "here"
+"""The place whose interfaces are sampled: this process's network."""
 LATE_NS, LATE_TIMES, LATE_PACKETS = 1_000_000, 2, 3
 """A late packet took so much longer than the median, and so many times it; the number shown."""
 
@@ -30,15 +34,17 @@ class MachineWatch:
     """An agent that samples this machine while it pings, and its samples so far.
 
     A watch that fails is no failure of the ping: what it has said until then counts. If it is
-    `followed`, the samples come at once, else at the end.
+    `followed`, the samples come at once, else at the end, and they have the machine's interfaces.
     """
 
     def __init__(self, session: Session, *, followed: bool = False) -> None:
         self.session, self.ended = session, False
         self.meanwhile = Meanwhile()
-        parts_ns = PARTS.ns if followed else None
         # What the ping itself starts does not disturb it.
-        asked = Watch(without_process=os.getpid(), brief=True, parts_ns=parts_ns)
+        asked = Watch(without_process=os.getpid(), brief=True)
+        if followed:
+            here = WatchPlace(HERE, os.getpid(), {})
+            asked = replace(asked, places=[here], parts_ns=PARTS.ns)
         self._result = session.start(asked)
 
     def read(self) -> None:
@@ -69,15 +75,12 @@ class MachineWatch:
 
     def _take(self) -> None:
         for part in self._result.take_rows("hosts"):
-            at_ns, metrics = 0, dict[str, float]()
-            columns = part.numbers["time_ns"], part.texts["metric"], part.fractions["value"]
-            for time_ns, metric, value in zip(*columns, strict=True):
-                if metrics and time_ns != at_ns:
-                    self.meanwhile.add(at_ns, metrics)
-                    metrics = {}
-                at_ns, metrics[metric] = time_ns, value
-            if metrics:
-                self.meanwhile.add(at_ns, metrics)
+            self.meanwhile.take(
+                part.numbers["time_ns"],
+                part.texts["place"],
+                part.texts["metric"],
+                part.fractions["value"],
+            )
 
 
 @contextmanager
