@@ -44,6 +44,7 @@ from delaylab.spec.routing.ospf_settings import (
 from delaylab.spec.routing.static_routes import RouteSpec
 from delaylab.spec.timeline.model import MomentSpec
 from delaylab_study.study_file.claims import ClaimSpec, LimitsSpec, PublishedSpec
+from delaylab_study.study_file.clean import CleanSpec
 from delaylab_study.study_file.loads import LoadSpec
 from delaylab_study.study_file.model import StudySpec
 from delaylab_study.study_file.probe import ProbeSpec
@@ -292,6 +293,14 @@ _TEXTS: dict[type[BaseModel], str] = {
         """,
     ProbeSpec: """
         probe: {from: client, to: server, protocol: udp, count: 1000, interval: 1ms, late: 200ms}
+        """,
+    CleanSpec: """
+        probe:
+          from: client
+          to: server
+          count: 400
+          interval: 50ms
+          clean: {budget: 400, deadline: 30s}
         """,
 }
 EXAMPLES = {model: dedent(text).removeprefix("\n") for model, text in _TEXTS.items()}

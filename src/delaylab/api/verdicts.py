@@ -2,6 +2,17 @@
 
 from __future__ import annotations
 
+from delaylab.verdicts.bias import BEFORE_NS as BIAS_BEFORE_NS
+from delaylab.verdicts.bias import RULE as BIAS_RULE
+from delaylab.verdicts.bias import (
+    TRAFFIC_BPS,
+    BiasEvidence,
+    BiasReason,
+    EvidenceByUse,
+    MeasuredTime,
+    clean_share,
+    traffic_of,
+)
 from delaylab.verdicts.downtimes import LinkDowntime
 from delaylab.verdicts.effects import ChangesAfter, ChangeSpan
 from delaylab.verdicts.lateness import Lateness
@@ -10,11 +21,14 @@ from delaylab.verdicts.links import Verdict as LinkVerdict
 from delaylab.verdicts.links import judge as judge_links
 from delaylab.verdicts.meanwhile import STEAL as MACHINE_STEAL
 from delaylab.verdicts.meanwhile import WAITING as MACHINE_WAITING
+from delaylab.verdicts.meanwhile import Meanwhile
 from delaylab.verdicts.outcome import MOST_WAITED, Outcome
 from delaylab.verdicts.shares import ShareCheck
 from delaylab.verdicts.states import RouterState, states_of
 
 __all__ = [
+    "BIAS_BEFORE_NS",
+    "BIAS_RULE",
     "MACHINE_STEAL",
     "MACHINE_WAITING",
     "MEDIAN_LATE_NS",
@@ -22,15 +36,23 @@ __all__ = [
     "MOST_WAITED",
     "P99_LATE_NS",
     "P99_OF",
+    "TRAFFIC_BPS",
+    "BiasEvidence",
+    "BiasReason",
     "ChangeSpan",
     "ChangesAfter",
+    "EvidenceByUse",
     "Lateness",
     "LinkDowntime",
     "LinkVerdict",
+    "Meanwhile",
+    "MeasuredTime",
     "Outcome",
     "RateCheck",
     "RouterState",
     "ShareCheck",
+    "clean_share",
     "judge_links",
     "states_of",
+    "traffic_of",
 ]

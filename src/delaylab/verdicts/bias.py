@@ -123,11 +123,10 @@ class EvidenceByUse:
 def traffic_of(packet_bytes: int, interval_s: float) -> float:
     """Return the most traffic of a probe at an interface in bit/s, both ways together.
 
-    Each packet is answered by one of its size, and loopback counts both as they go and as they
-    come. A sample may have one packet more than others.
+    Each packet is answered by one of its size. A sample may have one packet more than others.
     """
     packets_per_s = 1 / interval_s + S / BEFORE_NS
-    return 4 * 8 * (packet_bytes + HEADERS) * packets_per_s
+    return 2 * 8 * (packet_bytes + HEADERS) * packets_per_s
 
 
 def clean_share(evidence: BiasEvidence, since_ns: int, until_ns: int) -> float | None:

@@ -26,6 +26,8 @@ NAMED = 3
 UNKNOWN = -1.0
 MACHINE = "machine"
 """The place of the machine's own metrics, in the table of a watch."""
+LOOPBACK = "lo."
+"""The beginning of the names of metrics of what a system sends to itself, which waits nowhere."""
 BYTES = (".rx_bytes", ".tx_bytes")
 """The ends of the names of metrics that count an interface's bytes."""
 
@@ -61,7 +63,7 @@ class UseBetweenSamples:
     """The use of a machine between two samples of it; None where it is not known.
 
     `busy`, `steal` and `waiting` are shares. `traffic_bps` is what the busiest interface carried,
-    both ways together.
+    both ways together; loopback does not count.
     """
 
     since_ns: int
@@ -105,7 +107,7 @@ class Meanwhile:
                 continue
             if place == MACHINE:
                 metrics[name] = value
-            elif name.endswith(BYTES):
+            elif name.endswith(BYTES) and not name.startswith(LOOPBACK):
                 interface = f"{name.rpartition('.')[0]} of {place}"
                 carried[interface] = carried.get(interface, 0.0) + value
         if metrics:

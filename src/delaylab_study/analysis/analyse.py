@@ -43,6 +43,7 @@ from delaylab_study.analysis.links.fidelity import (
     lost_in_downtimes,
     trial_links,
 )
+from delaylab_study.analysis.over_time.clean import clean_seen
 from delaylab_study.analysis.over_time.slowest import NAMED, SlowPacket, TrialTimes, slowest
 from delaylab_study.analysis.over_time.timeline import timeline
 from delaylab_study.analysis.over_time.usage import IN_USE, in_use
@@ -179,6 +180,7 @@ def _packets(read: GroupRead) -> GroupPackets:
     loops = (loop_seen(each.of(MEASURED)) for each in read.whole.read)
     lost_ways = (_astray(read, each) for each in read.whole.read)
     every_s = read.whole.every_s
+    clean = clean_seen(read.study, read.trials, read.whole.packets, read.whole.trials[0].way)
     return GroupPackets(
         samples=trips.with_columns(_usage(read.whole.answered, read.times)),
         phases=by_phase(read.whole.read),
@@ -201,6 +203,8 @@ def _packets(read: GroupRead) -> GroupPackets:
         way_unknown=way_unknown,
         off_ways=off_ways,
         astray=[each for each in lost_ways if each],
+        clean=clean,
+        judged=clean.samples if clean else None,
     )
 
 

@@ -17,6 +17,7 @@ from delaylab_study.analysis.doubts.clocks import TrialClocks
 from delaylab_study.analysis.doubts.machine_state import MachineState
 from delaylab_study.analysis.doubts.reserved_cpus import ReservedSeen
 from delaylab_study.analysis.links.fidelity import TrialLink
+from delaylab_study.analysis.over_time.clean import CleanSamples, CleanSeen
 from delaylab_study.analysis.over_time.slowest import SlowPacket
 from delaylab_study.analysis.over_time.timeline import RttsOverTime
 from delaylab_study.analysis.packets.accounting import Account, PhaseAccount
@@ -25,7 +26,7 @@ from delaylab_study.analysis.packets.closed_loop import LoopSeen
 from delaylab_study.analysis.packets.instrument import AtRest
 from delaylab_study.analysis.packets.table import MEASURED, TRIAL
 from delaylab_study.analysis.statistics.quantiles import Summary
-from delaylab_study.analysis.statistics.runs import Floats, NumberT
+from delaylab_study.analysis.statistics.runs import Floats, by_trial
 from delaylab_study.analysis.work import Work
 from delaylab_study.dataset.records.trial import TrialRecord
 
@@ -85,7 +86,9 @@ class GroupPackets:
     more than one clock. `phases` has the fates of the packets of each phase, by leg; `account`
     covers all phases with taps. `slowest` are the slowest packets under load, `timelines` the user
     RTTs of each trial over time, `loops` what its packets show of a closed loop, `astray` where
-    packets were lost or went in circles if routing daemons decided their ways.
+    packets were lost or went in circles if routing daemons decided their ways. `clean` is what the
+    use of the sender's machine says of packets, None if the probe has no `clean`; `judged` are
+    their delays.
     """
 
     samples: pl.DataFrame
@@ -106,6 +109,8 @@ class GroupPackets:
     way_unknown: int = 0
     off_ways: int = 0
     astray: list[Astray] = field(default_factory=list)
+    clean: CleanSeen | None = None
+    judged: CleanSamples | None = None
     _of_trials: dict[tuple[str, ...], dict[int, pl.DataFrame]] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
@@ -342,8 +347,3 @@ def stretches(trials: NDArray[np.intp]) -> list[tuple[int, int, int]]:
     firsts = [0, *(np.flatnonzero(np.diff(trials)) + 1).tolist()]
     afters = [*firsts[1:], len(trials)]
     return [(int(trials[first]), first, after) for first, after in zip(firsts, afters, strict=True)]
-
-
-def by_trial(values: NDArray[NumberT], trials: NDArray[np.intp]) -> list[NDArray[NumberT]]:
-    """Return the values of each trial, given the number of each value's trial in rising order."""
-    return np.split(values, np.flatnonzero(np.diff(trials)) + 1) if len(values) else []

@@ -15,7 +15,7 @@ from delaylab_study.analysis.doubts.machine_state import (
     intervals,
     windows,
 )
-from delaylab_study.analysis.group import OnWay, SegmentSummary, by_trial
+from delaylab_study.analysis.group import OnWay, SegmentSummary
 from delaylab_study.analysis.over_time.slowest import TrialTimes
 from delaylab_study.analysis.packets import accounting, rtt
 from delaylab_study.analysis.packets.accounting import Account, by_phase
@@ -26,6 +26,7 @@ from delaylab_study.analysis.packets.segments import Segment
 from delaylab_study.analysis.packets.table import MEASURED, TRIAL, Packets, joined
 from delaylab_study.analysis.packets.trial import PacketsByWay, TrialPackets, packets_by_way
 from delaylab_study.analysis.statistics.quantiles import Summary, refused, summarise
+from delaylab_study.analysis.statistics.runs import by_trial
 from delaylab_study.dataset.records.trial import TrialRecord
 from delaylab_study.dataset.store import Study
 

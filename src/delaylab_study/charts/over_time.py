@@ -238,7 +238,7 @@ def _changes(
 def _packets(line: RttsOverTime, scale: alt.Scale, *, lost: bool) -> alt.Chart:
     points = zip(line.after_s.tolist(), line.user_us.tolist(), line.phases, strict=True)
     rows: Rows = [
-        {"s": s, "us": us, "phase": UNDER_LOAD if phase == "load" else AT_REST}
+        {"s": s, "us": us, "phase": UNDER_LOAD if phase in ("load", "again") else AT_REST}
         for s, us, phase in points
         if us > 0
     ]

@@ -59,6 +59,7 @@ class CsvTable(StrEnum):
     SLOWEST_OF_EACH = "slowest_of_each"
     MACHINE = "machine"
     LOADS = "loads"
+    CLEAN = "clean"
     INSTRUMENT = "instrument"
     CLOCKS = "clocks"
     ACCOUNT = "account"

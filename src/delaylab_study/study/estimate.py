@@ -95,7 +95,16 @@ def _measured_s(item: Planned) -> float:
     if probe is None:
         return loads_s + 2 * REST_S + _work_s(item) + PHASE_S
     round_trip_s = _round_trip_s(probe, item.combination.lab)
-    return loads_s + _packets_s(probe, round_trip_s, _work_s(item))
+    # Nobody knows when a load pauses: at worst the deadline ends the wait.
+    again_s = again_most_s(probe) if loads else 0.0
+    return loads_s + _packets_s(probe, round_trip_s, _work_s(item)) + again_s
+
+
+def again_most_s(probe: ProbeSpec) -> float:
+    """Return the longest time for which packets are sent again, in seconds."""
+    if probe.clean is None or not isinstance(probe.pace, Duration):
+        return 0.0
+    return probe.clean.lasts_s(probe.count, probe.pace)
 
 
 def _round_trip_s(probe: ProbeSpec, lab: Lab) -> float:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from delaylab.api.documents import Document, Location, validate
+from delaylab.api.kinds import is_virtual_machine
 from delaylab.api.lab import Lab, round_trip_ns
 from delaylab.api.lab_files import (
     BoundUdp,
@@ -43,6 +44,10 @@ def probe_of(
     if not probe.outside and probe.ip not in lab.ip:
         what = f"the probe wants IPv{probe.ip}, the lab has none"
         raise document.refuse(what, (PROBE, "ip"), "say `ip:` in the lab")
+    if probe.clean is not None and is_virtual_machine(lab.nodes[origins(lab)[probe.sender]].kind):
+        what = f"{probe.sender!r} has a clock of its own: its packets cannot be placed in its "
+        what += "machine's use"
+        raise said.refuse(what, (PROBE, "clean"), "leave out `clean`, or send from another kind")
     return _with_responder(probe, lab, said)
 
 

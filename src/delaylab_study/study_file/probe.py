@@ -15,6 +15,7 @@ from delaylab.api.lab_files import IpVersion
 from delaylab.api.models import NAME, Name, Spec, spelled
 from delaylab.api.services import PORTS, DnsRecord
 from delaylab.api.units import Duration
+from delaylab_study.study_file.clean import LEAST_INTERVAL, CleanSpec
 
 ProbeProtocol = Literal["icmp", "udp", "tcp", "http", "https", "dns"]
 OF_SERVICES = ("https", "dns")
@@ -242,6 +243,27 @@ class ProbeSpec(Spec):
         True, description="Send with real-time scheduling, if the machine allows it."
     )
 
+    clean: CleanSpec | None = Field(
+        None,
+        description="Refuse packets that the use of the sender's machine may have biased, and send "
+        "others when it is not in use ([rule](method.md#clean-and-biased-packets)): `clean: {}`, "
+        "or with a budget and a deadline. The packets on schedule stay as they are; reports show "
+        "the estimate of clean packets next to theirs.",
+    )
+
+    @model_validator(mode="after")
+    def _feedback(self) -> ProbeSpec:
+        if self.clean is None:
+            return self
+        if self.interval == CLOSED_LOOP or self.held:
+            raise ValueError("a probe with `clean` has an `interval` of its own, and no `held`")
+        if isinstance(self.interval, Duration) and self.interval < LEAST_INTERVAL:
+            raise ValueError(
+                f"a probe with `clean` has an `interval` of {LEAST_INTERVAL} at least: it looks at "
+                "the use of the machine, to which packets that follow each other faster add"
+            )
+        return self
+
     @model_validator(mode="after")
     def _of_protocol(self) -> ProbeSpec:
         check_request(self, type(self).model_fields, "a probe")
@@ -261,8 +283,8 @@ class ProbeSpec(Spec):
         if self.packets > SOURCE_PORTS:
             raise ValueError(
                 f"a probe of `protocol: {self.protocol}` sends at most {SOURCE_PORTS} packets in a "
-                f"trial, each from a port of its own; `count` and {PHASES_AT_REST} times `at_rest` "
-                f"are {self.packets}"
+                f"trial, each from a port of its own; `count`, {PHASES_AT_REST} times `at_rest` "
+                f"and the budget of `clean` are {self.packets}"
             )
         return self
 
@@ -306,8 +328,9 @@ class ProbeSpec(Spec):
 
     @property
     def packets(self) -> int:
-        """Return how many packets it sends in a trial, in all phases."""
-        return self.count + PHASES_AT_REST * self.at_rest
+        """Return how many packets it sends in a trial at most, in all phases."""
+        again = 0 if self.clean is None else self.clean.most(self.count)
+        return self.count + PHASES_AT_REST * self.at_rest + again
 
     @property
     def pace_at_rest(self) -> Pace:

@@ -65,7 +65,8 @@ class Instruments:
 @contextmanager
 def listening(lab: LiveLab, probe: ProbeSpec, probe_id: int) -> Iterator[Instruments]:
     """Run the reflector (but for ICMP) and the machines' record, ready when the block begins."""
-    with recording_machines(lab) as machines:
+    sender = lab.machine_of(node_agent(probe.sender)).name
+    with recording_machines(lab, sender if probe.clean else None) as machines:
         instruments = Instruments(machines)
         if probe.protocol != "icmp" and not probe.answered_by_service:
             reflector = lab.node_session(probe.to)

@@ -45,8 +45,11 @@ class MachineStates:
 
 
 @contextmanager
-def recording_machines(lab: LiveLab) -> Iterator[MachineStates]:
-    """Record the state of all machines; the recorders are ready when the block begins."""
+def recording_machines(lab: LiveLab, followed: str | None = None) -> Iterator[MachineStates]:
+    """Record the state of all machines; the recorders are ready when the block begins.
+
+    The recorder of the `followed` machine reports each sample at once.
+    """
     others = [machine for machine in lab.machines.values() if machine is not lab.machine]
     with ExitStack() as stack:
         recorders, ahead_ns = {}, {}
@@ -55,7 +58,9 @@ def recording_machines(lab: LiveLab) -> Iterator[MachineStates]:
             stack.callback(session.close)
             if machine is not lab.machine:
                 ahead_ns[machine.name] = OtherClock(session).ahead_ns()
-            request = Watch(interval_ns=INTERVAL_NS, places=_places(lab, machine))
+            parts_ns = INTERVAL_NS // 2 if machine.name == followed else None
+            places = _places(lab, machine)
+            request = Watch(interval_ns=INTERVAL_NS, places=places, parts_ns=parts_ns)
             recorders[machine.name] = session, session.start(request)
         for session, _ in recorders.values():
             session.event(READY_S)

@@ -157,6 +157,7 @@ def _measurement(
         or congestion_control(),
         taps=done.instruments.tapped,
         rest_blocks=done.rest,
+        clean=done.feedback,
         repeats=stamps.repeats(done.instruments.taps.values(), done.packets),
         links=loaded.links,
         events=loaded.events.records,

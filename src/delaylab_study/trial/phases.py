@@ -13,11 +13,13 @@ from delaylab.api.plans import ProbeWay
 from delaylab.api.running import LiveLab
 from delaylab.api.units import Duration
 from delaylab_study import loads
+from delaylab_study.dataset.records.feedback import Feedback
 from delaylab_study.dataset.records.rates import Search
 from delaylab_study.dataset.records.trial import RestBlock
 from delaylab_study.study_file.combine import Combination
 from delaylab_study.study_file.probe import Pace, ProbeSpec
 from delaylab_study.trial import events, rate_search
+from delaylab_study.trial.again import send_again
 from delaylab_study.trial.instruments import Instruments, listening, stop, switch_taps, tap
 from delaylab_study.trial.rest import alternate, schedule
 from delaylab_study.trial.sender import Sender
@@ -27,7 +29,10 @@ from delaylab_study.work.crew import Crew
 
 @dataclass(frozen=True)
 class Phases:
-    """Packets and recordings of all phases. `pace` is that of the packets under load."""
+    """Packets and recordings of all phases. `pace` is that of the packets under load.
+
+    `feedback` is what was sent again, None if the probe has no `clean`.
+    """
 
     sender: Sender
     instruments: Instruments
@@ -35,6 +40,7 @@ class Phases:
     search: Search | None
     pace: Pace
     under_load: UnderLoad
+    feedback: Feedback | None
 
     @property
     def packets(self) -> pl.DataFrame:
@@ -61,10 +67,14 @@ def run(
         rest = alternate(sender, blocks, probe.pace_at_rest, partial(switch_taps, instruments))
         search = _search(probe, sender)
         pace = Duration(search.interval_ns) if search else probe.pace
+        feedback: list[Feedback] = []
 
         def send(load: loads.RunningLoads, crew: Crew, happening: events.RunningEvents) -> None:
             crew.go()
-            sender.run("load", probe.count, pace, [*load.sessions, *crew.workers])
+            acting = [*load.sessions, *crew.workers]
+            sender.run("load", probe.count, pace, acting)
+            if probe.clean is not None:
+                feedback.append(send_again(lab, probe, sender, instruments, acting))
             crew.wait([*load.sessions, *instruments.all()])
             happening.wait([*load.sessions, *instruments.all()])
 
@@ -72,7 +82,8 @@ def run(
         loaded = under_load(lab, combination, arrives_by, rates, send)
         sender.run("after", probe.at_rest, probe.pace_at_rest)
         stop(instruments)
-    return Phases(sender, instruments, rest, search, pace, loaded)
+    clean = feedback[0] if feedback else None
+    return Phases(sender, instruments, rest, search, pace, loaded, feedback=clean)
 
 
 def _search(probe: ProbeSpec, sender: Sender) -> Search | None:

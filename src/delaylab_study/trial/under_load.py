@@ -66,4 +66,5 @@ def _foreseen_s(combination: Combination) -> float | None:
     probe = combination.probe
     if probe is None or combination.work or not isinstance(probe.pace, Duration):
         return None
-    return (probe.count * probe.pace.ns + probe.late.ns) / 1e9
+    again_s = probe.clean.lasts_s(probe.count, probe.pace) if probe.clean else 0.0
+    return (probe.count * probe.pace.ns + probe.late.ns) / 1e9 + again_s

@@ -27,6 +27,7 @@ from delaylab_study.analysis.group import (
 )
 from delaylab_study.analysis.links.delays import LinkError, MeasuredDelays
 from delaylab_study.analysis.links.fidelity import TrialLink
+from delaylab_study.analysis.over_time.clean import IS_CLEAN, CleanSamples
 from delaylab_study.analysis.over_time.usage import IN_USE
 from delaylab_study.analysis.packets.accounting import Account, ByLeg, PhaseAccount
 from delaylab_study.analysis.packets.instrument import AtRest
@@ -133,6 +134,7 @@ def group(  # noqa: PLR0913  each is a part of what an imagined group has
     sent: int | None = None,
     trials: Sequence[TrialRecord] = (),
     in_use: NDArray[np.bool_] | None = None,
+    clean: NDArray[np.bool_] | None = None,
     convergence: Sequence[SeenTrial] = (),
 ) -> Group:
     """Return the trials of a design as a group, or those given; their loads acted.
@@ -140,16 +142,19 @@ def group(  # noqa: PLR0913  each is a part of what an imagined group has
     `delays` are in µs, by the name of a vantage point or of a one-way delay, of all trials one
     after the other. The RTTs have no summaries, which take long to make. `link_errors` has the
     error of the delays over each trial's link. `in_use` says for each packet if the machine was in
-    use when it was sent; if it is not given, the machine was in use under a load. Links and work
-    are those of the trials' records, `convergence` are the trials' events.
+    use when it was sent; if it is not given, the machine was in use under a load. `clean` says
+    which packets were clean, if they were judged; none was sent again. Links and work are those of
+    the trials' records, `convergence` are the trials' events.
     """
     acted = acting(design.load) if loads is None else loads
     samples = table(delays, len(trials) or design.trials)
     used = _all(len(samples), bool(acted), pl.Boolean) if in_use is None else pl.Series(in_use)
     trials = list(trials) or _records(design, acted)
     fates = _fates(len(samples), len(samples) if sent is None else sent)
+    marks = [] if clean is None else [pl.Series(IS_CLEAN, clean), _phases(len(samples))]
     packets = GroupPackets(
         samples=samples.hstack([used.alias(IN_USE)]),
+        judged=CleanSamples(samples.hstack(marks)) if marks else None,
         phases=[fates],
         account=Account(fates.scheduled, {}, [], {}, {}, 0),
         at_rest=AtRest(0, 0, [], in_turn=True),
@@ -323,6 +328,10 @@ def table(delays: Mapping[str, Floats], runs: int = 1) -> pl.DataFrame:
     ]
     trials = pl.Series(TRIAL, np.arange(n) * runs // max(n, 1), dtype=pl.Int32)
     return pl.DataFrame([*columns, trials])
+
+
+def _phases(n: int) -> pl.Series:
+    return pl.Series("phase", [MEASURED]).new_from_index(0, n)
 
 
 def _all(n: int, value: bool | None, of: type[pl.DataType]) -> pl.Series:

@@ -71,7 +71,7 @@ def _stolen(state: MachineState) -> Iterator[Doubt]:
 
 
 def _not_at_rest(state: MachineState, at_rest: bool, has_events: bool) -> Iterator[Doubt]:
-    resting = [phase for phase in state.phases if at_rest or phase.phase != "load"]
+    resting = [phase for phase in state.phases if at_rest or phase.phase not in ("load", "again")]
     found = [
         phase
         for phase in resting

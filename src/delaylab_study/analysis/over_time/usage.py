@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 import polars as pl
 
+from delaylab.api.verdicts import TRAFFIC_BPS
 from delaylab_study.analysis.over_time.slowest import TrialTimes
 from delaylab_study.analysis.packets.table import TRIAL
 
@@ -16,8 +17,6 @@ IN_USE = "in use"
 """Column of pooled packets: True if the machine or its network was in use; null if not known."""
 BUSY = 0.1
 """Share of all CPUs' time from which the machine is in use."""
-TRAFFIC_BPS = 1e6
-"""Rate in bit/s at one interface, both ways together, from which the network is in use."""
 
 
 def in_use(trials: Sequence[TrialTimes]) -> pl.DataFrame:

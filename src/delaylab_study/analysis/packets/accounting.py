@@ -23,7 +23,7 @@ from delaylab_study.dataset.records.trial import TrialRecord
 from delaylab_study.dataset.records.ways import Way
 
 UNTAPPED = "untapped"
-PHASES = (UNTAPPED, "before", "load", "after")
+PHASES = (UNTAPPED, "before", "load", "again", "after")
 REQUEST, REPLY = "request", "reply"
 
 

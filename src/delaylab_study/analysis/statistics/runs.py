@@ -53,3 +53,8 @@ def spread(n: int, most: int) -> NDArray[np.intp]:
 def thinned(values: Floats, most: int) -> Floats:
     """Return at most `most` of a series' values in their order (`spread`)."""
     return values[spread(len(values), most)]
+
+
+def by_trial(values: NDArray[NumberT], trials: NDArray[np.intp]) -> list[NDArray[NumberT]]:
+    """Return the values of each trial, given the number of each value's trial in rising order."""
+    return np.split(values, np.flatnonzero(np.diff(trials)) + 1) if len(values) else []

@@ -23,7 +23,7 @@ delaylab have less than one row per byte, because stamps differ."""
 MOST_NAMES = 100_000
 """Largest number of different names (of points, clocks, places, metrics) in one table."""
 
-PHASES = frozenset({"untapped", "before", "load", "after"})
+PHASES = frozenset({"untapped", "before", "load", "again", "after"})
 WHATS = frozenset({"table", "link", "adjacency", "lost"})
 FATES = frozenset({"black-hole", "loop"})
 _LIST = re.compile(r"[A-Za-z0-9_.:@,%/ +-]{1,20000}")

@@ -109,7 +109,8 @@ MEANINGS: dict[str, dict[str, str]] = {
         "probe": "The number of the probe, which a packet carries.",
         "seq": "The packet's sequence number.",
         "phase": "The phase of the trial: `untapped` (at rest, taps off) by turns with `before` "
-        "(at rest, taps on), then `load`, then `after` (at rest again).",
+        "(at rest, taps on), then `load`, then `again` (sent again by `clean`, under "
+        "the same load), then `after` (at rest again).",
         "intended_ns": f"The time when the packet was due to be sent, {EPOCH}.",
         "sent_ns": f"The time when it was sent, {EPOCH}; null if it was not. For an HTTP request, "
         "when its connection was begun: its stamp at `sender.app` is later by what the "

@@ -29,6 +29,7 @@ from delaylab.api.records import (
 )
 from delaylab_study.dataset.records.comparisons import ClockComparison, TimeSync
 from delaylab_study.dataset.records.events import EventRecord
+from delaylab_study.dataset.records.feedback import Feedback
 from delaylab_study.dataset.records.rates import Flow, HeldRate, Search
 from delaylab_study.dataset.records.ways import MOST_WAYS, Way, of_earlier
 from delaylab_study.dataset.records.work import DomainTime, WorkDone
@@ -237,6 +238,7 @@ class Measurement(Record):
         description="The blocks of phases `untapped` and `before`, in the order of sending; empty "
         "if the packets of one phase were all sent before those of the other.",
     )
+    clean: Feedback | None = Field(None, description="What `clean` of the probe did, if it did.")
     repeats: Listed[Repeats] | None = Field(
         None,
         description="The packets that taps saw more than once; null in records of versions that "

@@ -11,6 +11,7 @@ from delaylab_study.report.sections import (
     accounting,
     astray,
     claims,
+    clean,
     clocks,
     convergence,
     cost,
@@ -44,6 +45,7 @@ _WORK: Sections = (work.section, scaling.section)
 TERMINAL: Sections = (
     *_FIRST,
     *_WORK,
+    clean.section,
     *(accounting.section, astray.section, outages.section, claims.section, links.section),
     *(slowest.section, machine.section, loads.section, cost.section, doubts.section),
 )
@@ -51,6 +53,7 @@ PAGE: Sections = (
     *_FIRST,
     over_time.section,
     *_WORK,
+    clean.section,
     *(claims.section, figures.section, layers.section, links.section),
     *(doubts.section, machine.section, loads.section, cost.section, clocks.section),
     *(accounting.section, astray.section, run.section),
@@ -68,6 +71,7 @@ TABLES: dict[str, Callable[[Report], Section]] = {
     **dict.fromkeys(("slowest", "slowest_of_each"), slowest.section),
     "machine": machine.section,
     "loads": loads.section,
+    "clean": clean.section,
     "instrument": cost.section,
     "clocks": clocks.section,
     **dict.fromkeys(("account", "points", "phases"), accounting.section),
