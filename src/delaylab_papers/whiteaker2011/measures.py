@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from math import inf
 
 import numpy as np
-import polars as pl
-from numpy.typing import NDArray
 
 from delaylab_study.papers.toolkit import (
     ENOUGH,
-    IN_USE,
     Floats,
     Group,
     Measured,
@@ -28,13 +24,16 @@ from delaylab_study.papers.toolkit import (
     whole,
 )
 
-from .published import TABLE
+from .published import AS_HIGH_AS_US, KERNEL_ELSE_US, KERNEL_US, TABLE, USER_US
 
 NETWORK, REST = "network", "rest"
+NEXT = ("cpu", "io")
+"""Loads that section 1 names after network load."""
 XEN = "xen"
 CONTAINER = "netns"
 """The kind that stands for OpenVZ: a virtual interface, and no hypervisor."""
-HOST_STACK = ("native", "shared")
+LINUX, VSERVER = "native", "shared"
+HOST_STACK = (LINUX, VSERVER)
 """The kinds that stand for Linux and VServer: in the host's own stack."""
 KINDS = (*HOST_STACK, XEN, CONTAINER)
 """The kinds that stand for the paper's environments."""
@@ -44,7 +43,8 @@ HALF = 0.5
 """Limit for what is "significantly reduced" or "helps to achieve better results": half a delay."""
 RECEIVING_US = {"native": 300.0, "shared": 300.0, XEN: 2000.0}
 """The receiving delay in µs that the paper's section 4.5 says is rarely exceeded, by kind."""
-RARELY = 0.05
+RARELY = 0.01
+"""Limit for "rarely exceeds": the paper's tail is the 99th percentile, beyond which 1 % lie."""
 MODES_US = (1000.0, 10_000.0)
 """Xen's two classes of RTTs in µs: those below the first limit and those above the second."""
 IN_TWO_CLASSES = 0.8
@@ -52,7 +52,35 @@ BEYOND_P99 = 0.01
 """The share of RTTs above 10 ms: the paper's 99th percentiles under CPU and I/O load are."""
 MINIMUM_OF = 10
 UNUSUAL = 0.99
-"""A sample is bad if its delay is above this quantile of the setup's delays at rest."""
+"""The quantile of tails: the 99th percentile, as table 1 has it."""
+LEAST_US, MOST_US = 0.5 * AS_HIGH_AS_US, 1.4 * USER_US
+"""Limits for "up to 100 ms", between which the 99th percentile lies. The paper's 200 packets,
+of which two lie beyond it, tell it to 42 % for delays that vary as those of table 1 do: these are
+that much below 85 ms, the least of table 1, and above 120 ms, the largest that is named."""
+KERNEL_LEAST_US, KERNEL_MOST_US = KERNEL_US / 3, KERNEL_US * 3
+"""Limits for "up to 6 ms" of the kernel: its delays vary more (0.373 and 6.039 ms in table 1), so
+that the paper tells the percentile to a factor of two; half as much again is ours, as a thousand
+packets do not tell less."""
+ONE_IN_100 = 0.01
+"""The share beyond a 99th percentile."""
+FEW = 0.025
+"""The share of packets for which the kernel may add more than 134 µs, table 1's 99th percentile for
+HD load: ours, since none of 200 packets, which scale quick has under a load, says no less."""
+MAGNITUDE = 10**0.5
+"""Factor within which numbers have "the same order of magnitude": half of one, up or down."""
+ALIKE = 2**0.5
+"""Factor within which delays are "nearly identical", or "do not deviate significantly": ours, since
+the paper has no numbers for them. Linux and VServer, which it calls of the same order of magnitude,
+differ by a factor of two at rest: this is half of that."""
+EQUALLY = 0.9
+"""Share of the delay that is "equally poorly": ours; a tenth less is not noticed."""
+ALL_GUESTS, ONE_GUEST = "-all", "-one"
+"""Endings of levels with four stressed guests of four threads, and with one of one."""
+FIFTH = 0.2
+"""The largest error of clean packets, as a part of that of all packets: delaylab's own, since the
+paper proposes feedback and does not measure it."""
+FALSE_ALARMS = 0.01
+"""The largest share of packets at rest that may be refused: delaylab's own."""
 SMALL_QUEUES = (
     "A possible cause, which stamps alone do not tell: TCP small queues (kernels since 3.6) hold "
     "competing senders in the host's own stack back; the paper's kernel had none"
@@ -211,71 +239,114 @@ def gap_closed(groups: list[Group]) -> Iterator[Measured]:
             (own, CONTAINER, XEN), medians[::2], medians[1::2], strict=True
         )
     )
-    yield Measured("ΔKern", estimate(known, of_medians(_gap)), chosen, words)
+    gap = estimate(known, of_medians(_gap))
+    # The others have their host's kernel, as OpenVZ and VServer have.
+    yield Measured("ΔKern", gap, chosen, words, kinds=(XEN,))
 
 
 def removed_by_minimum(groups: list[Group]) -> Iterator[Measured]:
-    """Yield the share of the kernel's delay that the minimum of several probes takes away."""
+    """Yield the share of the kernel's delay, above that at rest, that a minimum takes away."""
+    at_rest = by_setup(groups, REST)
     for setup, group in by_setup(groups, NETWORK).items():
         kernel = runs(group, "ΔKern")
-        if kernel is None or sum(map(len, kernel)) < MINIMUM_OF * MINIMUM_OF:
+        rest = runs(at_rest[setup], "ΔKern") if setup in at_rest else None
+        if kernel is None or rest is None or sum(map(len, kernel)) < MINIMUM_OF * MINIMUM_OF:
             continue
         minima = [_minima(trial) for trial in kernel if len(trial) >= MINIMUM_OF]
         yield Measured(
             setup,
-            estimate([minima, kernel], of_medians(lambda least, one: 1 - least / one)),
-            (group,),
+            estimate([minima, kernel, rest], of_medians(_removed)),
+            (group, at_rest[setup]),
             f"one probe {median_in_words(kernel)}, "
-            f"minimum of {MINIMUM_OF} {median_in_words(minima)}",
+            f"minimum of {MINIMUM_OF} {median_in_words(minima)}, at rest {median_in_words(rest)}",
             aside=group.kind not in HOST_STACK,
         )
 
 
-def bad_samples_seen(groups: list[Group]) -> Iterator[Measured]:
-    """Yield, for each setup and load, the share of bad samples that were sent in use.
+def beyond_least(groups: list[Group]) -> Iterator[Measured]:
+    """Yield the share of delays above the least size that network load's must have."""
+    yield from _beyond(groups, "total", LEAST_US, HOST_STACK)
 
-    In use is the machine, or its network. A load that makes no samples bad yields nothing.
+
+def beyond_most(groups: list[Group]) -> Iterator[Measured]:
+    """Yield the share of delays above the largest size that network load's may have."""
+    yield from _beyond(groups, "total", MOST_US, HOST_STACK)
+
+
+def kernel_beyond_least(groups: list[Group]) -> Iterator[Measured]:
+    """Yield the same of Linux's kernel and its least size."""
+    yield from _beyond(groups, "ΔKern", KERNEL_LEAST_US, (LINUX,))
+
+
+def kernel_beyond_most(groups: list[Group]) -> Iterator[Measured]:
+    """Yield the same of Linux's kernel and its largest size."""
+    yield from _beyond(groups, "ΔKern", KERNEL_MOST_US, (LINUX,))
+
+
+def _beyond(
+    groups: list[Group], of: str, limit_us: float, kinds: tuple[str, ...]
+) -> Iterator[Measured]:
+    """Yield the share of packets under network load whose delay is above a limit."""
+    for setup, group in by_setup(groups, NETWORK).items():
+        delays = runs(group, of)
+        if group.kind in kinds and delays is not None:
+            p99_ms = TABLE[group.kind, NETWORK].p99[of]
+            tail = in_words(float(np.quantile(whole(delays), UNUSUAL)))
+            yield Measured(
+                setup,
+                share_of([trial > limit_us for trial in delays], delays),
+                (group,),
+                f"99th percentile {tail}, the paper's {in_words(1000 * p99_ms)}",
+            )
+
+
+def kernel_beyond(groups: list[Group]) -> Iterator[Measured]:
+    """Yield the share of Linux's packets with a longer ΔKern, under each load but the network."""
+    for group in groups:
+        kernel = runs(group, "ΔKern")
+        if group.kind == LINUX and group.load != NETWORK and kernel is not None:
+            row = TABLE.get((LINUX, group.load))
+            p99_ms = row.p99["ΔKern"] if row else None
+            theirs = f", the paper's p99 {in_words(1000 * p99_ms)}" if p99_ms else ""
+            yield Measured(
+                group.load,
+                share_of([trial > KERNEL_ELSE_US for trial in kernel], kernel),
+                (group,),
+                f"median {median_in_words(kernel)}{theirs}",
+            )
+
+
+def replies_by_kernel(groups: list[Group]) -> Iterator[Measured]:
+    """Yield the share of the delay that is left if the kernel stamps replies, at least.
+
+    That is the sending delay: a kernel's stamp leaves out no more than all of receiving.
     """
-    limits = {
-        setup: float(np.quantile(whole(at_rest), UNUSUAL))
-        for setup, group in by_setup(groups, REST).items()
-        if (at_rest := runs(group, "total")) is not None
-    }
-    for setup, group in zip(setups(groups), groups, strict=True):
-        if group.load == REST or setup not in limits:
+    for setup, group in by_setup(groups, NETWORK).items():
+        trials = by_repeat(group, "sending", "total").values()
+        if group.kind not in HOST_STACK or one_way_refused(group) or not trials:
             continue
-        in_use, delays = _in_use(group, above_us=limits[setup])
-        if sum(map(len, in_use)) < ENOUGH:
-            continue
-        seen = share_of(in_use, delays)
+        shares = [(each["sending"] / each["total"]).to_numpy() for each in trials]
+        if sum(map(len, shares)) >= ENOUGH:
+            yield Measured(setup, estimate([shares], of_medians(lambda left: left)), (group,))
+
+
+def next_to_network(groups: list[Group]) -> Iterator[Measured]:
+    """Yield by how much CPU and I/O load add more to Xen's delay than other loads or none."""
+    found = {group.load: group for group in groups if group.kind == XEN}
+    delays = {load: runs(group, "total") for load, group in found.items()}
+    known = {load: each for load, each in delays.items() if each is not None and load != NETWORK}
+    rest = {load: each for load, each in known.items() if load not in NEXT}
+    if not rest or not {*NEXT} <= known.keys():
+        return
+    largest = max(rest, key=lambda load: float(np.median(whole(rest[load]))))
+    for load in NEXT:
         yield Measured(
-            f"{setup}, {group.load}",
-            seen,
-            (group,),
-            f"{seen.value:.0%} of the samples above {in_words(limits[setup])}",
-            aside=group.kind not in KINDS,
+            f"{XEN}, {load}",
+            shift(known[load], rest[largest]),
+            (found[load], found[largest]),
+            f"{median_in_words(known[load])}, at most {median_in_words(rest[largest])} ({largest})",
+            1000 * (TABLE[XEN, load].median["total"] - TABLE[XEN, "memory"].median["total"]),
         )
-
-
-def rest_called_use(groups: list[Group]) -> Iterator[Measured]:
-    """Yield, for each setup, the share of samples at rest that a monitor would leave out."""
-    for setup, group in by_setup(groups, REST).items():
-        in_use, delays = _in_use(group)
-        if sum(map(len, in_use)) >= ENOUGH:
-            called = share_of(in_use, delays)
-            yield Measured(setup, called, (group,), aside=group.kind not in KINDS)
-
-
-def _in_use(group: Group, above_us: float = -inf) -> tuple[list[NDArray[np.bool_]], list[Floats]]:
-    """Return, for each trial, which of its samples above a limit were sent in use, and all of them.
-
-    Samples are in µs.
-    """
-    trials = [
-        packets.filter(pl.col("total") > above_us)
-        for packets in by_repeat(group, "total", IN_USE).values()
-    ]
-    return [t[IN_USE].to_numpy() for t in trials], [t["total"].to_numpy() for t in trials]
 
 
 def _published_network(kind: str) -> float | None:
@@ -298,6 +369,11 @@ def _minima(trial: Floats) -> Floats:
     """Return the minima of every `MINIMUM_OF` neighbouring packets."""
     whole_parts = trial[: len(trial) // MINIMUM_OF * MINIMUM_OF]
     return np.asarray(whole_parts.reshape(-1, MINIMUM_OF).min(axis=1))
+
+
+def _removed(least: Floats, one: Floats, rest: Floats) -> Floats:
+    """Return the share of a delay above that at rest that a minimum takes away, from medians."""
+    return np.asarray((one - least) / (one - rest))
 
 
 def _gap(

@@ -7,6 +7,27 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+AS_HIGH_AS_US = 100_000.0
+"""The delay that "heavy network usage from competing VMs" adds (abstract), at most."""
+USER_US = 120_000.0
+"""The largest delay of Linux in user space, which network load adds (section 4.1)."""
+VSERVER_USER_US = 98_000.0
+"""The same of VServer (section 4.2)."""
+KERNEL_US = 6000.0
+"""The delay of Linux in the kernel under network load, at most (section 4.1)."""
+KERNEL_ELSE_US = 134.0
+"""The same under all other loads (section 4.1)."""
+DOM0_REST_US, DOM0_LOADED_US = 284.0, 300.0
+"""The delay at dom0: "up to 284 µs", which table 1 has for HD load; below 300 µs under CPU and I/O
+load (section 4.3)."""
+DOM_U_US, XEN_USER_US = 300.0, 150.0
+"""The delays that domU's kernel and its user space add at rest, about (section 4.3)."""
+GUESTS, THREADS = 4, 4
+"""The most guests that execute stress, and the most threads of each (section 3.3)."""
+# Table 1 does not rank loads as section 1 does. CPU and I/O load add nothing to the medians of
+# Linux and VServer, and HD and memory load do. In Xen I/O load adds more than CPU load, and both
+# add more than network load at the 99th percentile.
+
 # load in this project -> stress case in the paper
 CASES = {
     "rest": "At Rest",
