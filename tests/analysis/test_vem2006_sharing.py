@@ -45,8 +45,8 @@ def test_a_trial_in_which_nodes_missed_events_does_not_count() -> None:
 
 def test_the_table_has_each_event_beside_the_paper() -> None:
     (table,) = tables.tables(drawn(replace(PAPER, noise=0)))
-    assert ["job", "5 nodes, at rest", "done first", ("52.000", "52")] in table.rows
-    assert ["broadcast", "10 nodes, under load", "spread", ("2.000", "2.5")] in table.rows
+    assert ["job", "5 nodes, at rest, uml", "done first", ("52.000", "52")] in table.rows
+    assert ["broadcast", "10 nodes, under load, uml", "widest", ("2.000", "2.5")] in table.rows
     assert tables.tables([]) == []
 
 
@@ -61,5 +61,5 @@ def test_the_programs_are_ones_and_are_told_the_number_of_nodes(scale: str) -> N
         for work in each.work:
             assert isinstance(work, CommandWork)
             compile(work.command[2], work.name, "exec")
-            told = {"send": str(nodes), "take": str(nodes), "receive": each.levels["test"]}
+            told = {"send": str(nodes), "receive": each.levels["test"]}
             assert work.command[3] == told[work.name]

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from delaylab_papers.vem2006.published import JOB_OWN_MS, SPREAD_MS
+from delaylab_papers.vem2006.published import JOB_OWN_MS, SPREAD_MS, UPDATES_MS
 from delaylab_papers.vem2006.sharing.claims import CLAIMS
 from delaylab_papers.vem2006.sharing.world import Truth, drawn
-from tests.controls.control import controls, of_study
+from tests.controls.control import as_run, of_sentences
 
-REPEATS = 5
-
-world = of_study("vem2006-sharing", drawn, REPEATS, "netns")
+STUDY = "vem2006-sharing"
+world = as_run(STUDY, drawn)
 
 PAPER = Truth()
 
@@ -43,24 +42,44 @@ def by_load(ratio: float) -> Truth:
     )
 
 
-_control = controls(CLAIMS, world, PAPER)
+_control = of_sentences(CLAIMS, STUDY, drawn, PAPER)
 CONTROLS = (
-    _control("sharing-spread-within", spreads(1.2), spreads(2.0), spreads(0.5), "reproduced"),
-    _control("sharing-more-nodes-wider", by_nodes(1.0), by_nodes(0.5), by_nodes(1.6), "reproduced"),
-    _control("sharing-load-wider", by_load(1.0), by_load(0.5), by_load(1.2), "reproduced"),
+    _control(
+        "sharing-spread-within",
+        false=spreads(1.2),
+        by="1.2 of the paper's bounds",
+        opposite=spreads(2.0),
+        scale="paper",
+    ),
+    _control(
+        "sharing-more-nodes-wider",
+        false=by_nodes(0.8),
+        by="a fifth less with ten nodes than with five",
+        opposite=by_nodes(0.5),
+    ),
+    _control(
+        "sharing-load-wider",
+        false=by_load(0.8),
+        by="a fifth less under load",
+        opposite=by_load(0.5),
+    ),
     _control(
         "sharing-job-in-turn",
-        # One after the other; each on a CPU of its own; the first one too early by half.
-        replace(PAPER, job_ms=(JOB_OWN_MS, 64.0)),
-        replace(PAPER, job_ms=(JOB_OWN_MS, JOB_OWN_MS)),
-        replace(PAPER, job_ms=(26.0, 64.0)),
-        "contradicted",
+        false=replace(PAPER, job_ms=(0.8 * 32.0, 64.0)),
+        by="the first is done after 26 of 64 ms",
+        opposite=replace(PAPER, job_ms=(JOB_OWN_MS, JOB_OWN_MS)),
     ),
     _control(
         "sharing-updates-in-one-go",
-        replace(PAPER, whole=0.6),
-        replace(PAPER, whole=0.1, updates_ms=9.0),
-        replace(PAPER, updates_ms=2.25),
-        "reproduced",
+        false=replace(PAPER, whole=0.8),
+        by="a fifth of the trains are interrupted",
+        opposite=replace(PAPER, whole=0.1),
+    ),
+    _control(
+        "sharing-updates-within",
+        false=replace(PAPER, updates_ms=1.2 * UPDATES_MS),
+        by="5.4 ms in place of 4.5",
+        opposite=replace(PAPER, updates_ms=2 * UPDATES_MS),
+        scale="paper",
     ),
 )

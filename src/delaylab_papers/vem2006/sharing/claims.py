@@ -34,6 +34,8 @@ late: the paper's is 0.81. One after the other, the first of five would be done 
 WHOLE = 0.9
 """The share of trains of updates that no other node's train interrupts; the paper saw none that
 was."""
+ROUGHLY = (1000 * (UPDATES_MS - 0.5), 1000 * (UPDATES_MS + 0.5))
+"""Bounds of "roughly 4.5 msec", in µs: its parts are 2.7 and 1.5 ms, "that adds up to 4.5"."""
 FEWER, MORE = 5, 10
 """The numbers of nodes that the paper compares."""
 
@@ -47,33 +49,43 @@ def spreads_over_published(groups: list[Group]) -> Iterator[Measured]:
     """Yield the time between the first and the last node's note, over the paper's upper bound."""
     for where in settings(groups, "broadcast"):
         bound_ms = SPREAD_MS.get((where.nodes, where.is_loaded))
-        found = _known(groups, where, "spread")
+        found = _known(groups, where, "widest")
         if bound_ms is not None and found is not None:
             yield Measured(
                 str(where),
                 mean_of_few(found / (NS_PER_MS * bound_ms)),
                 groups_of(groups, where),
                 f"{found.mean() / NS_PER_MS:.3f} ms",
+                kinds=(where.kind,),
             )
 
 
 def more_over_fewer(groups: list[Group]) -> Iterator[Measured]:
     """Yield the spread over ten nodes ÷ that over five, at rest and under load."""
-    every = [*settings(groups, "broadcast")]
-    for loaded in (False, True):
-        fewer, more = (_of(every, nodes, loaded=loaded) for nodes in (FEWER, MORE))
-        published = SPREAD_MS[MORE, loaded] / SPREAD_MS[FEWER, loaded]
-        name = "under load" if loaded else "at rest"
-        yield from _ratio(groups, name, more, fewer, published)
+    for kind, every in _by_kind(groups).items():
+        for loaded in (False, True):
+            fewer, more = (_of(every, nodes, loaded=loaded) for nodes in (FEWER, MORE))
+            published = SPREAD_MS[MORE, loaded] / SPREAD_MS[FEWER, loaded]
+            name = f"{'under load' if loaded else 'at rest'}, {kind}"
+            yield from _ratio(groups, name, more, fewer, published)
 
 
 def loaded_over_rest(groups: list[Group]) -> Iterator[Measured]:
     """Yield the spread under load ÷ that at rest, for both numbers of nodes."""
-    every = [*settings(groups, "broadcast")]
-    for nodes in (FEWER, MORE):
-        rest, load = (_of(every, nodes, loaded=loaded) for loaded in (False, True))
-        published = SPREAD_MS[nodes, True] / SPREAD_MS[nodes, False]
-        yield from _ratio(groups, f"{nodes} nodes", load, rest, published)
+    for kind, every in _by_kind(groups).items():
+        for nodes in (FEWER, MORE):
+            rest, load = (_of(every, nodes, loaded=loaded) for loaded in (False, True))
+            published = SPREAD_MS[nodes, True] / SPREAD_MS[nodes, False]
+            yield from _ratio(groups, f"{nodes} nodes, {kind}", load, rest, published)
+
+
+def _by_kind(groups: list[Group]) -> dict[str, list[Setting]]:
+    found = [*settings(groups, "broadcast")]
+    return {kind: [each for each in found if each.kind == kind] for kind in _kinds(found)}
+
+
+def _kinds(found: list[Setting]) -> list[str]:
+    return list(dict.fromkeys(each.kind for each in found))
 
 
 def _of(every: list[Setting], nodes: int, *, loaded: bool) -> Setting | None:
@@ -94,7 +106,7 @@ def _ratio(
     )
     used = [*groups_of(groups, one), *groups_of(groups, other)]
     words = f"{ours.mean() / NS_PER_MS:.3f} and {theirs.mean() / NS_PER_MS:.3f} ms"
-    yield Measured(name, effect, used, words, published)
+    yield Measured(name, effect, used, words, published, kinds=(one.kind,))
 
 
 def last_over_all_jobs(groups: list[Group]) -> Iterator[Measured]:
@@ -107,7 +119,8 @@ def last_over_all_jobs(groups: list[Group]) -> Iterator[Measured]:
             published = JOB_MS[1] / (JOB_OWN_MS * JOB_NODES) if is_published else None
             words = f"{found.mean() / NS_PER_MS:.1f} ms"
             used = groups_of(groups, where)
-            yield Measured(str(where), mean_of_few(found / in_turn_ns), used, words, published)
+            effect = mean_of_few(found / in_turn_ns)
+            yield Measured(str(where), effect, used, words, published, kinds=(where.kind,))
 
 
 def first_over_last(groups: list[Group]) -> Iterator[Measured]:
@@ -118,7 +131,8 @@ def first_over_last(groups: list[Group]) -> Iterator[Measured]:
             published = JOB_MS[0] / JOB_MS[1] if where.nodes == JOB_NODES else None
             words = f"{first.mean() / NS_PER_MS:.1f} and {last.mean() / NS_PER_MS:.1f} ms"
             used = groups_of(groups, where)
-            yield Measured(str(where), mean_of_few(first / last), used, words, published)
+            effect = mean_of_few(first / last)
+            yield Measured(str(where), effect, used, words, published, kinds=(where.kind,))
 
 
 def whole_trains(groups: list[Group]) -> Iterator[Measured]:
@@ -129,7 +143,8 @@ def whole_trains(groups: list[Group]) -> Iterator[Measured]:
             words = f"{100 * found.mean():.1f} %"
             effect = mean_of_few(found, (0.0, 1.0))
             used = groups_of(groups, where)
-            yield Measured(str(where), effect, used, words, 1.0, aside=where.nodes != UPDATES_NODES)
+            aside = where.nodes != UPDATES_NODES
+            yield Measured(str(where), effect, used, words, 1.0, aside=aside, kinds=(where.kind,))
 
 
 def passed_on_within(groups: list[Group]) -> Iterator[Measured]:
@@ -141,7 +156,13 @@ def passed_on_within(groups: list[Group]) -> Iterator[Measured]:
             used, aside = groups_of(groups, where), where.nodes != UPDATES_NODES
             published = None if aside else 1000 * UPDATES_MS
             yield Measured(
-                str(where), mean_of_few(found / 1000), used, words, published, aside=aside
+                str(where),
+                mean_of_few(found / 1000),
+                used,
+                words,
+                published,
+                aside=aside,
+                kinds=(where.kind,),
             )
 
 
@@ -160,13 +181,15 @@ CLAIMS = {
             ),
             (
                 Criterion(
-                    "time between the first and the last node's note ÷ the paper's bound",
+                    "widest time between the first and the last node's answer ÷ the paper's bound",
                     "times",
                     at_most(1),
                     spreads_over_published,
                     BROADCAST,
+                    is_difference=False,
                 ),
             ),
+            about=("scheduling", "speed"),
         ),
         Claim(
             "sharing-more-nodes-wider",
@@ -184,6 +207,7 @@ CLAIMS = {
                     BROADCAST,
                 ),
             ),
+            about=("scheduling",),
         ),
         Claim(
             "sharing-load-wider",
@@ -202,6 +226,7 @@ CLAIMS = {
                     "trials with test=broadcast, at rest and under load",
                 ),
             ),
+            about=("scheduling",),
         ),
         Claim(
             "sharing-job-in-turn",
@@ -230,15 +255,15 @@ CLAIMS = {
                     "trials with test=job and several nodes",
                 ),
             ),
+            about=("scheduling",),
         ),
         Claim(
             "sharing-updates-in-one-go",
-            "Ten routers that get an update pass it on in one go each, the last within 4.5 ms.",
+            "Ten routers that get an update pass it on in one go each.",
             Source(
                 "section V A",
                 "Then we observe that all virtual routers have their chance to send their updates "
-                "and this is done in one go, i.e. sending of updates is not interrupted. Thus the "
-                "last update leaves the box roughly 4.5 msec after the first update was received.",
+                "and this is done in one go, i.e. sending of updates is not interrupted.",
                 "figure 20",
             ),
             (
@@ -249,14 +274,28 @@ CLAIMS = {
                     whole_trains,
                     "trials with test=chain",
                 ),
+            ),
+            about=("scheduling",),
+        ),
+        Claim(
+            "sharing-updates-within",
+            "The last of ten routers' updates leaves 4.5 ms after the first one came.",
+            Source(
+                "section V A",
+                "Thus the last update leaves the box roughly 4.5 msec after the first update was "
+                "received.",
+                "figure 20",
+            ),
+            (
                 Criterion(
                     "time from the first update's arrival until the last was sent on",
                     "µs",
-                    at_most(1000 * UPDATES_MS),
+                    between(*ROUGHLY),
                     passed_on_within,
                     "trials with test=chain",
                 ),
             ),
+            about=("scheduling", "speed"),
         ),
     )
 }

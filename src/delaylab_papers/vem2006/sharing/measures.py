@@ -20,11 +20,12 @@ FEWEST = 2
 
 @dataclass(frozen=True)
 class Setting:
-    """The test that trials ran, the number of nodes, and their load."""
+    """The test that trials ran, the kind and the number of nodes, and their load."""
 
     test: str
     nodes: int
     load: str
+    kind: str
 
     @property
     def is_loaded(self) -> bool:
@@ -33,22 +34,23 @@ class Setting:
 
     def __str__(self) -> str:
         nodes = "1 node" if self.nodes == 1 else f"{self.nodes} nodes"
-        return f"{nodes}, {'under load' if self.is_loaded else 'at rest'}"
+        return f"{nodes}, {'under load' if self.is_loaded else 'at rest'}, {self.kind}"
 
 
 def settings(groups: list[Group], test: str) -> Iterator[Setting]:
     """Yield the settings of a test, each once, in the order of the groups."""
     found = (
-        Setting(test, int(group.factors["nodes"]), group.factors["load"])
+        Setting(test, int(group.factors["nodes"]), group.factors["load"], group.factors["kind"])
         for group in groups
-        if {"test", "nodes", "load"} <= group.factors.keys() and group.factors["test"] == test
+        if {"test", "nodes", "load", "kind"} <= group.factors.keys()
+        and group.factors["test"] == test
     )
     yield from dict.fromkeys(found)
 
 
 def groups_of(groups: list[Group], where: Setting) -> list[Group]:
     """Return the groups of a setting."""
-    return pick(groups, test=where.test, nodes=str(where.nodes), load=where.load)
+    return pick(groups, test=where.test, nodes=str(where.nodes), load=where.load, kind=where.kind)
 
 
 def figures(groups: list[Group], where: Setting, name: str) -> Floats:

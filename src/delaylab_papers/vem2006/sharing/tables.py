@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from delaylab_study.papers.toolkit import Cells, Group, Table
 
-from ..published import JOB_MS, JOB_NODES, SPREAD_MS, UPDATES_MS, UPDATES_NODES
+from ..published import JOB_MS, JOB_NODES, JOB_STARTS_MS, SPREAD_MS, UPDATES_MS, UPDATES_NODES
 from .measures import Setting, figures, settings
 
 HEAD = ["event", "setting", "quantity", "ms"]
@@ -25,8 +25,8 @@ def tables(groups: list[Group]) -> list[Table]:
         Table(
             "Events that nodes of one CPU get at one moment",
             "Means over the trials of the median over a trial's events, measured here / published "
-            "(section V A). Spread: between the first and the last node's note of a broadcast; the "
-            "widest of a trial is in its own row. Done: a job of 12.5 ms of CPU time, from when "
+            "(section V A). Spread: between the first and the last node's answer to a broadcast; "
+            "the widest of a trial is in its own row. Start, done: of a job of 12.5 ms, from when "
             "the event was sent. Passed on: from the first update's arrival until the last of all "
             "nodes' updates was sent.",
             HEAD,
@@ -38,10 +38,11 @@ def tables(groups: list[Group]) -> list[Table]:
 def _rows(groups: list[Group], where: Setting) -> list[Cells]:
     named: dict[str, float | None] = {}
     if where.test == "broadcast":
-        named = {"spread": SPREAD_MS.get((where.nodes, where.is_loaded)), "widest": None}
+        named = {"spread": None, "widest": SPREAD_MS.get((where.nodes, where.is_loaded))}
     elif where.test == "job":
         first, last = JOB_MS if where.nodes == JOB_NODES else (None, None)
-        named = {"done-first": first, "done-last": last}
+        starts = {f"start-{place}": ms for place, ms in enumerate(JOB_STARTS_MS, start=1)}
+        named = {**starts, "done-first": first, "done-last": last}
     else:
         named = {"passed-on": UPDATES_MS if where.nodes == UPDATES_NODES else None}
     return [

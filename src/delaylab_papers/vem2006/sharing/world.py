@@ -34,7 +34,7 @@ class Truth:
         default_factory=lambda: {key: BELOW * ms for key, ms in SPREAD_MS.items()}
     )
     job_ms: tuple[float, float] = JOB_MS
-    updates_ms: float = BELOW * UPDATES_MS
+    updates_ms: float = UPDATES_MS
     whole: float = 1.0
     noise: float = 0.05
 
@@ -56,8 +56,8 @@ def _sender(truth: Truth, design: Design, random: Random) -> WorkDone:
     last_ns = ns(last_ms)
     whole = min(1.0, max(0.0, truth.whole + 0.01 * random.standard_normal()))
     values = {
-        "spread": (spread_ns, "ns"),
-        "widest": (2 * spread_ns, "ns"),
+        "spread": (spread_ns / 2, "ns"),
+        "widest": (spread_ns, "ns"),
         "done-first": (last_ns * first_ms / last_ms, "ns"),
         "done-last": (last_ns, "ns"),
         "passed-on": (ns(truth.updates_ms * nodes / UPDATES_NODES), "ns"),
