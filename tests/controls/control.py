@@ -16,7 +16,6 @@ from delaylab_study.analysis.claims.judge import judge
 from delaylab_study.analysis.group import Group
 from delaylab_study.papers.studies import find
 from delaylab_study.study.order import plan_trials
-from delaylab_study.study_file.combine import combinations
 from delaylab_study.study_file.load import load_study
 from delaylab_study.verbs.foreseen import designs_of_trials
 from tests.controls.world import Random
@@ -174,51 +173,5 @@ def of_sentences(
         worlds = (published, world(false), world(opposite))
         said = f"{study}, {scale}{' and more' if beside else ''}"
         return Control(claims[claim], dict(zip(KINDS, worlds, strict=True)), by, said)
-
-    return control
-
-
-@functools.cache
-def designs_of(study: str, trials: int, kind: str | None = None) -> tuple[Design, ...]:
-    """Return the designs of a study's quick scale, `trials` of each combination.
-
-    Their nodes are of `kind`; left out, of the level of their factor `kind`.
-    """
-    return tuple(
-        Design(dict(each.levels), kind or each.levels["kind"], packets=0, trials=trials)
-        for each in combinations(load_study(find(study)), "quick")
-    )
-
-
-def of_study(
-    study: str,
-    drawn: Callable[[Truth, Design, Random], Group],
-    trials: int,
-    kind: str | None = None,
-) -> Callable[[Truth], World]:
-    """Return a function that makes the world of a truth: the trials of a study's quick scale."""
-
-    def world(truth: Truth) -> World:
-        return lambda random: [
-            drawn(truth, design, random) for design in designs_of(study, trials, kind)
-        ]
-
-    return world
-
-
-def controls(
-    claims: Mapping[str, Claim], world: Callable[[Truth], World], paper: Truth
-) -> Callable[[str, Truth, Truth, Truth, str], Control]:
-    """Return a function that makes the controls of a paper's claims.
-
-    It takes a claim's id and the truths of its worlds, without the effect and with the opposite
-    one. `paper` is the truth of the paper. `of_sentences` replaces it.
-    """
-
-    published = world(paper)
-
-    def control(claim: str, null: Truth, opposite: Truth, _half: Truth, _on_edge: str) -> Control:
-        worlds = (published, *map(world, (null, opposite)))
-        return Control(claims[claim], dict(zip(KINDS, worlds, strict=True)), "all of it")
 
     return control
