@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from delaylab.verdicts.bias import BEFORE_NS as BIAS_BEFORE_NS
+from delaylab.verdicts.bias import LEAST_INTERVAL as BIAS_LEAST_INTERVAL
+from delaylab.verdicts.bias import LOOK_S as BIAS_LOOK_S
+from delaylab.verdicts.bias import PATIENCE as BIAS_PATIENCE
+from delaylab.verdicts.bias import ROUND_S as BIAS_ROUND_S
 from delaylab.verdicts.bias import RULE as BIAS_RULE
+from delaylab.verdicts.bias import SAMPLES_S as BIAS_SAMPLES_S
 from delaylab.verdicts.bias import (
     TRAFFIC_BPS,
     BiasEvidence,
@@ -11,6 +15,7 @@ from delaylab.verdicts.bias import (
     EvidenceByUse,
     MeasuredTime,
     clean_share,
+    is_clean_now,
     traffic_of,
 )
 from delaylab.verdicts.downtimes import LinkDowntime
@@ -27,8 +32,12 @@ from delaylab.verdicts.shares import ShareCheck
 from delaylab.verdicts.states import RouterState, states_of
 
 __all__ = [
-    "BIAS_BEFORE_NS",
+    "BIAS_LEAST_INTERVAL",
+    "BIAS_LOOK_S",
+    "BIAS_PATIENCE",
+    "BIAS_ROUND_S",
     "BIAS_RULE",
+    "BIAS_SAMPLES_S",
     "MACHINE_STEAL",
     "MACHINE_WAITING",
     "MEDIAN_LATE_NS",
@@ -52,6 +61,7 @@ __all__ = [
     "RouterState",
     "ShareCheck",
     "clean_share",
+    "is_clean_now",
     "judge_links",
     "states_of",
     "traffic_of",

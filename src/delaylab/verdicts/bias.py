@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
+from delaylab.units import Duration
 from delaylab.verdicts.meanwhile import STEAL, WAITING, Meanwhile, UseBetweenSamples
 
 MS, S = 1_000_000, 1_000_000_000
@@ -24,6 +25,16 @@ STEAL_NS = S
 """The time over which steal counts: kernels count it in ticks of 10 ms, one of which is no sign."""
 SLIP_NS = MS
 """The time by which a packet may be sent late."""
+LEAST_INTERVAL = Duration.parse("10ms")
+"""The shortest interval of packets: with a shorter one they keep the machine busy themselves."""
+PATIENCE = Duration.parse("10s")
+"""The least time for which packets are sent again, unless a deadline is given."""
+ROUND_S = 1.0
+"""The longest time that a round of packets takes that are sent again."""
+SAMPLES_S = 1.0
+"""The longest wait for the sample after a packet's answer."""
+LOOK_S = BEFORE_NS / 4e9
+"""The time between two looks at the samples that have come."""
 MOST_MOMENTS = 10_000
 """The most moments by which a share of time is found."""
 
@@ -118,6 +129,16 @@ class EvidenceByUse:
     def _steal(self, until_ns: int) -> float:
         then = self.meanwhile.between(until_ns - STEAL_NS, until_ns)
         return 0.0 if then is None else then.steal
+
+
+def is_clean_now(evidence: BiasEvidence, now_ns: int) -> bool:
+    """Return True if a packet that was sent at the last sample would be clean, and that is now."""
+    span = evidence.span_ns
+    # A sample that is older says nothing of what is now.
+    if span is None or now_ns - span[1] > 2 * BEFORE_NS:
+        return False
+    reasons = evidence.reasons(MeasuredTime(span[1], span[1], span[1]))
+    return reasons is not None and not reasons
 
 
 def traffic_of(packet_bytes: int, interval_s: float) -> float:

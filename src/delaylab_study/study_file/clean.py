@@ -6,12 +6,9 @@ from pydantic import Field
 
 from delaylab.api.models import Spec
 from delaylab.api.units import Duration
+from delaylab.api.verdicts import BIAS_PATIENCE
 
 MOST_AGAIN = 1_000_000
-PATIENCE = Duration.parse("10s")
-"""The least time for which packets are sent again, unless the study says another."""
-LEAST_INTERVAL = Duration.parse("10ms")
-"""The shortest interval: with a shorter one the probe itself keeps the machine busy."""
 
 
 class CleanSpec(Spec):
@@ -40,4 +37,4 @@ class CleanSpec(Spec):
         """Return the longest time for which packets are sent again, in seconds."""
         if self.deadline is not None:
             return self.deadline.seconds
-        return max(PATIENCE.seconds, self.most(count) * interval.seconds)
+        return max(BIAS_PATIENCE.seconds, self.most(count) * interval.seconds)

@@ -15,7 +15,8 @@ from delaylab.api.lab_files import IpVersion
 from delaylab.api.models import NAME, Name, Spec, spelled
 from delaylab.api.services import PORTS, DnsRecord
 from delaylab.api.units import Duration
-from delaylab_study.study_file.clean import LEAST_INTERVAL, CleanSpec
+from delaylab.api.verdicts import BIAS_LEAST_INTERVAL
+from delaylab_study.study_file.clean import CleanSpec
 
 ProbeProtocol = Literal["icmp", "udp", "tcp", "http", "https", "dns"]
 OF_SERVICES = ("https", "dns")
@@ -257,10 +258,10 @@ class ProbeSpec(Spec):
             return self
         if self.interval == CLOSED_LOOP or self.held:
             raise ValueError("a probe with `clean` has an `interval` of its own, and no `held`")
-        if isinstance(self.interval, Duration) and self.interval < LEAST_INTERVAL:
+        if isinstance(self.interval, Duration) and self.interval < BIAS_LEAST_INTERVAL:
             raise ValueError(
-                f"a probe with `clean` has an `interval` of {LEAST_INTERVAL} at least: it looks at "
-                "the use of the machine, to which packets that follow each other faster add"
+                f"a probe with `clean` has an `interval` of {BIAS_LEAST_INTERVAL} at least: it "
+                "looks at the use of the machine, to which packets that are closer together add"
             )
         return self
 

@@ -16,10 +16,12 @@ from delaylab.api.names import AgentName, host_agent, node_agent
 from delaylab.api.running import LiveLab
 from delaylab.api.units import Duration
 from delaylab.api.verdicts import (
-    BIAS_BEFORE_NS,
+    BIAS_LOOK_S,
+    BIAS_ROUND_S,
+    BIAS_SAMPLES_S,
     EvidenceByUse,
     Meanwhile,
-    MeasuredTime,
+    is_clean_now,
     traffic_of,
 )
 from delaylab_study.dataset.bias import SENT_AGAIN, reasons_of, take, times_of
@@ -30,12 +32,6 @@ from delaylab_study.trial.instruments import Instruments
 from delaylab_study.trial.sender import Sender
 
 Ended = Literal["enough", "budget", "deadline", "unknown"]
-ROUND_S = 1.0
-"""The longest time that a round takes."""
-SAMPLES_S = 1.0
-"""The longest wait for the sample after a packet's reply."""
-LOOK_S = BIAS_BEFORE_NS / 4e9
-"""The time between two looks at the samples that have come."""
 
 
 class SendersMachine:
@@ -87,12 +83,7 @@ class SendersMachine:
 
     def is_clean(self) -> bool:
         """Return True if a packet that was sent at the last sample would be clean."""
-        span = self.evidence.span_ns
-        # A sample that is older says nothing of what is now.
-        if span is None or self.now_ns - span[1] > 2 * BIAS_BEFORE_NS:
-            return False
-        reasons = self.evidence.reasons(MeasuredTime(span[1], span[1], span[1]))
-        return reasons is not None and not reasons
+        return is_clean_now(self.evidence, self.now_ns)
 
 
 def cpus_of(lab: Lab, host: str) -> list[int]:
@@ -156,7 +147,7 @@ class _Again:
     def to_the_end(self, lasts_s: float) -> Ended:
         """Judge the last packets and send others; return why no more were sent."""
         until_s = time.monotonic() + lasts_s
-        of_round = max(1, round(ROUND_S / self._interval.seconds))
+        of_round = max(1, round(BIAS_ROUND_S / self._interval.seconds))
         while True:
             self._judge()
             left = self.budget - self.sent
@@ -174,10 +165,10 @@ class _Again:
         """Judge the packets that were sent last, once the samples reach their replies."""
         probes, stamps = self._sender.packets[-1], self._sender.stamps[-1]
         until_ns = max((time.until_ns for _, time in times_of(probes, stamps)), default=0)
-        until_s = time.monotonic() + SAMPLES_S
+        until_s = time.monotonic() + BIAS_SAMPLES_S
         self._machine.look()
         while time.monotonic() < until_s and not self._reaches(until_ns):
-            self._machine.wait(min(until_s, time.monotonic() + LOOK_S))
+            self._machine.wait(min(until_s, time.monotonic() + BIAS_LOOK_S))
         reasons = reasons_of(self._machine.evidence, probes, stamps).values()
         kept = sum(each is not None and not each for each in reasons)
         self._missing = max(0, self._missing - kept)
@@ -194,7 +185,7 @@ class _Again:
         began_s = time.monotonic()
         found = self._machine.is_clean()
         while not found and time.monotonic() < until_s:
-            self._machine.wait(min(until_s, time.monotonic() + LOOK_S))
+            self._machine.wait(min(until_s, time.monotonic() + BIAS_LOOK_S))
             found = self._machine.is_clean()
         self.waited_s += time.monotonic() - began_s
         return found

@@ -17,7 +17,6 @@ from delaylab.agent.result import AgentError
 from delaylab.agent.session import Session
 from delaylab.errors import BadInput
 from delaylab.machines import LOCAL
-from delaylab.units import Duration
 from delaylab.verbs.ping.addresses import resolve
 from delaylab.verbs.ping.cleaned import CleanEnd
 from delaylab.verbs.ping.judging import JudgedPackets, measured_time
@@ -33,20 +32,23 @@ from delaylab.verbs.ping.run import (
     print_head,
     printer,
 )
-from delaylab.verdicts.bias import BEFORE_NS, STEAL_NS, EvidenceByUse, MeasuredTime, traffic_of
+from delaylab.verdicts.bias import (
+    BEFORE_NS,
+    LEAST_INTERVAL,
+    LOOK_S,
+    PATIENCE,
+    ROUND_S,
+    SAMPLES_S,
+    STEAL_NS,
+    EvidenceByUse,
+    is_clean_now,
+    traffic_of,
+)
 
 AHEAD_S = STEAL_NS / 1e9 + BEFORE_NS / 1e9
 """The time for which the machine is watched before the first packet."""
-ROUND_S = 1.0
-"""The longest time that a round of repeats takes."""
-SAMPLES_S = 1.0
-"""The longest wait for the sample after a packet's answer."""
-PATIENCE_S = 10.0
-"""The least time for which repeats may wait in all, if there is no deadline."""
 LARGE_PACKET = 1500
 """The size in bytes that packets other than echoes and their answers may have."""
-LEAST_INTERVAL = Duration.parse("10ms")
-"""The shortest interval: with a shorter one the ping itself keeps the machine busy."""
 
 
 def run(
@@ -154,7 +156,7 @@ class _CleanPing:
     def _repeat(self) -> CleanEnd:
         """Repeat biased packets while that may help; return why no more were repeated."""
         interval = self._options.interval
-        patience_s = max(PATIENCE_S, self._budget * interval.seconds)
+        patience_s = max(PATIENCE.seconds, self._budget * interval.seconds)
         while self._judged.missing:
             left = self._count + self._budget - self._sent
             if not left:
@@ -175,20 +177,12 @@ class _CleanPing:
         self._machine.follow(min(until_s, time.monotonic() + last + interval_s - time.time()))
         began_s = time.monotonic()
         while not self._machine.ended and time.monotonic() < until_s:
-            now_ns = time.time_ns()
-            known = self._evidence.span_ns
-            at_ns = known[1] if known else 0
-            # A sample that is older says nothing of what is now.
-            if now_ns - at_ns <= 2 * BEFORE_NS and self._is_clean(at_ns):
+            if is_clean_now(self._evidence, time.time_ns()):
                 self._waited_s += time.monotonic() - began_s
                 return True
-            self._machine.follow(min(until_s, time.monotonic() + BEFORE_NS / 4e9))
+            self._machine.follow(min(until_s, time.monotonic() + LOOK_S))
         self._waited_s += time.monotonic() - began_s
         return False
-
-    def _is_clean(self, at_ns: int) -> bool:
-        reasons = self._evidence.reasons(MeasuredTime(at_ns, at_ns, at_ns))
-        return reasons is not None and not reasons
 
     def _last_sent_s(self) -> float:
         sent = (each.sent_ns for found in self._rounds[-1:] for each in found.packets)
@@ -202,7 +196,7 @@ class _CleanPing:
             span = self._evidence.span_ns
             if span is not None and span[1] >= until_ns:
                 return
-            self._machine.follow(min(until_s, time.monotonic() + BEFORE_NS / 4e9))
+            self._machine.follow(min(until_s, time.monotonic() + LOOK_S))
 
 
 def _own_bps(options: PingOptions) -> float | None:
