@@ -44,14 +44,20 @@ def record(carried: range = range(0)) -> pl.DataFrame:
     return pl.DataFrame(rows, schema=synthetic.hosts(1).schema, orient="row")
 
 
-def seen(place: Path, hosts: pl.DataFrame, **feedback: object) -> CleanSeen:
-    """Return what is found of packets, of which the second half was sent again."""
+def write(place: Path, hosts: pl.DataFrame, **feedback: object) -> Path:
+    """Write a study of packets, of which the second half was sent again."""
     synthetic.write_study(place, synthetic.study([LOADED], []))
     stamps, probes = synthetic.tables(LOADED)
     again = pl.when(pl.col("seq") < 200).then(pl.col("phase")).otherwise(pl.lit("again"))
     raw = synthetic.trial(LOADED, 0) | {"clean": FEEDBACK | feedback}
     synthetic.write_trial(place, raw, stamps, probes.with_columns(again.alias("phase")), hosts)
-    found = of_packets(next(groups(store.read_study(place)))).clean
+    return place
+
+
+def seen(place: Path, hosts: pl.DataFrame, **feedback: object) -> CleanSeen:
+    """Return what is found of the packets of such a study."""
+    study = store.read_study(write(place, hosts, **feedback))
+    found = of_packets(next(groups(study))).clean
     assert found is not None
     return found
 

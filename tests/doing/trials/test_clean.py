@@ -63,5 +63,5 @@ def test_biased_packets_are_refused_and_sent_again_and_the_raw_ones_stay(
     assert rows
     csv = delaylab("show", str(tmp_path / "data"), "--csv", "clean").stdout
     head, *lines = csv.splitlines()
-    assert {"kept", "refused", "clean_median", "raw_median"} <= set(head.split(","))
+    assert {"kept", "refused", "clean_median_us", "raw_median_us"} <= set(head.split(","))
     assert len(lines) == 3
