@@ -78,3 +78,10 @@ def test_places_are_written_out() -> None:
         *(f"figure {n}" for n in (10, 11, 12)),
     ]
     assert coverage.places("section IV A, table II") == ["IV A", "table II"]
+
+
+def test_no_claim_decides_nothing_about_its_sentence() -> None:
+    """Such a claim is mended or given up: its verdict would say nothing about the paper."""
+    nothing = coverage.WORTHS[-1]
+    found = [name for name, line in coverage.worths().items() if line.startswith(nothing)]
+    assert found == []

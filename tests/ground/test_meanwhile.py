@@ -110,3 +110,9 @@ def test_a_packet_after_the_last_sample_has_no_state() -> None:
 def test_what_is_less_than_a_millisecond_later_is_not_late(rtt_ns: int) -> None:
     usual = [packet(0, 1_000_000) for _ in range(3)]
     assert latest([*usual, packet(0, rtt_ns)], samples((0.9, 0, {}))) == []
+
+
+def test_of_a_watch_without_a_sample_nothing_is_known() -> None:
+    watched = Meanwhile()
+    assert watched.verdict is None
+    assert watched.disturbers == {}

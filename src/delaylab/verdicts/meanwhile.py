@@ -249,6 +249,8 @@ class Meanwhile:
 
     def _used(self, spans: list[tuple[int, int]]) -> dict[str, float]:
         """Return the CPUs of programs over all readings that have a part of these times."""
+        if not self._times:
+            return {}
         found: dict[str, float] = defaultdict(float)
         total, before = 0, self._times[0]
         for time_ns, programs in zip(self._read, self._programs, strict=True):
