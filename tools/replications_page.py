@@ -51,12 +51,12 @@ PAGE = DOCS / "replications.md"
 HEAD = """\
 # Replications
 
-What this machine said to every claim of the papers. Sentences, quantities and rules are in
-[Claims](claims.md); [Method](method.md#claims) says how a claim is judged. This page is made from
-the findings of whole studies by `.venv/bin/python -m tools.replications_page DATASET …`. A claim
-that is not testable here names what is missing. A verdict by an earlier rule is not shown: the
-claim is to be measured again. [Coverage](coverage/README.md) says what the verdict on each claim is
-worth.
+What trials here said to every claim of the papers. Each study names the machine and the day of its
+run. Sentences, quantities and rules are in [Claims](claims.md); [Method](method.md#claims) says how
+a claim is judged. This page is made from the findings of whole studies by `.venv/bin/python -m
+tools.replications_page DATASET …`. A claim that is not testable here names what is missing. A
+verdict by an earlier rule is not shown: the claim is to be measured again.
+[Coverage](coverage/README.md) says what the verdict on each claim is worth.
 """
 NOT_RUN = "Not run yet"
 NOT_TESTABLE = "not testable here"

@@ -58,7 +58,7 @@ OF_ENVIRONMENTS = (
                 f"senders of kinds native and shared under CPU load, {EACH_ENOUGH}",
             ),
         ),
-        about=("stack",),
+        about=("scheduling",),
     ),
     Claim(
         "openvz-as-vserver",
