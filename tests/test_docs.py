@@ -170,6 +170,17 @@ def test_the_link_in_the_readme_is_the_example() -> None:
     assert shown == example
 
 
+def test_the_daemon_that_goes_deaf_is_the_example() -> None:
+    page = (ROOT / "docs" / "record-and-replay.md").read_text()
+    source = (ROOT / "examples" / "deaf" / "hellod.c").read_text()
+    (handler,) = re.findall(r"```c\n(.*?)```", page, re.DOTALL)
+    assert handler in source
+    shown_by_gdb = re.findall(r"^(\d+)\t +(.*)$", page, re.MULTILINE)
+    lines = source.splitlines()
+    assert shown_by_gdb
+    assert [(n, lines[int(n) - 1].strip()) for n, _ in shown_by_gdb] == shown_by_gdb
+
+
 @pytest.mark.parametrize("name", ["policy", "scaling"])
 def test_the_studies_of_work_are_the_examples(name: str) -> None:
     shown = re.findall(r"```yaml\n(.*?)```", (ROOT / "docs" / "work.md").read_text(), re.DOTALL)
