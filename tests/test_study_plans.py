@@ -100,17 +100,17 @@ def test_a_dry_run_says_what_p99_takes(tmp_path: Path, packets: int, lines: list
     assert tail["combinations"] == 2
 
 
-@pytest.mark.parametrize(("cpus", "verdict"), [(2, "not testable here"), (8, REPRODUCED)])
+@pytest.mark.parametrize(("cpus", "reason"), [(2, "needs 4 CPUs"), (8, "needs more packets")])
 def test_a_machine_with_too_few_cpus_is_known_before_anything_runs(
-    monkeypatch: pytest.MonkeyPatch, cpus: int, verdict: str
+    monkeypatch: pytest.MonkeyPatch, cpus: int, reason: str
 ) -> None:
+    """With enough of them the 45 packets at 1 Hz are the next that is missing."""
     monkeypatch.setattr("os.cpu_count", lambda: cpus)
     monkeypatch.setattr(kvm, "known", lambda: Probed(None, 0.0))
     found = json.loads(said("dantas2015", "--dry-run", "--json"))
     (claim,) = (each for each in found["claims"] if each["claim"] == "reservation-without-load")
-    assert claim["verdict"] == verdict
-    assert claim["decides"] is (verdict == REPRODUCED)
-    assert ("needs 4 CPUs" in claim["why"]) is (cpus == 2)
+    assert claim["verdict"] == "not testable here"
+    assert claim["why"].startswith(reason)
 
 
 def test_a_claim_of_ones_own_has_the_width_of_its_interval_and_no_verdict(tmp_path: Path) -> None:

@@ -86,14 +86,14 @@ def test_emulated_machines_decide_a_claim_about_machines_as_they_are() -> None:
 
 
 def test_a_papers_claims_are_about_the_papers_machines() -> None:
-    paper, claim = claims()["minimum-helps"]
+    paper, claim = claims()["xen-bimodal"]
     assert paper.on_hardware
     assert paper.world is not None
     random = np.random.default_rng(1)
     real, emulated = (
         [
-            paper.world(Design({"load": load}, "native", load, 200, 3, emulated=emulated), random)
-            for load in ("rest", "network")
+            paper.world(Design({"load": load}, "xen", load, 200, 3, emulated=emulated), random)
+            for load in ("rest", "cpu", "io", "memory")
         ]
         for emulated in (False, True)
     )
