@@ -50,12 +50,6 @@ CONTROLS = (
         opposite=replace(PAPER, vserver=20.0),
     ),
     _control(
-        "vserver-better-under-cpu",
-        false=replace(PAPER, vserver=1.95),
-        by="9 % above Linux, a fifth of the effect the other way",
-        opposite=replace(PAPER, vserver=3.0),
-    ),
-    _control(
         "openvz-as-vserver",
         false=replace(PAPER, container=1.7),
         by="1.7 times VServer's delay, a fifth beyond the most",

@@ -8,7 +8,6 @@ from delaylab_study.papers.toolkit import (
     Criterion,
     Source,
     above,
-    below,
     between,
 )
 
@@ -17,7 +16,6 @@ from .environments import (
     openvz_to_vserver,
     openvz_to_vserver_in_network,
     vserver_to_linux,
-    vserver_to_linux_under_cpu,
 )
 from .measures import ALIKE, MAGNITUDE, SMALL_QUEUES
 
@@ -40,25 +38,6 @@ OF_ENVIRONMENTS = (
             ),
         ),
         about=("stack",),
-    ),
-    Claim(
-        "vserver-better-under-cpu",
-        "Under CPU load VServer's delays are smaller than Linux's.",
-        Source(
-            "section 4.2",
-            "Interestingly, for CPU stress, VServer even performs slightly better than Linux.",
-            "table 1",
-        ),
-        (
-            Criterion(
-                "median of user RTT less wire RTT, VServer ÷ Linux",
-                "times",
-                below(1),
-                vserver_to_linux_under_cpu,
-                f"senders of kinds native and shared under CPU load, {EACH_ENOUGH}",
-            ),
-        ),
-        about=("scheduling",),
     ),
     Claim(
         "openvz-as-vserver",

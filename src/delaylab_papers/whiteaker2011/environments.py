@@ -22,11 +22,6 @@ def vserver_to_linux(groups: list[Group]) -> Iterator[Measured]:
     yield from _ratios(groups, VSERVER, LINUX)
 
 
-def vserver_to_linux_under_cpu(groups: list[Group]) -> Iterator[Measured]:
-    """Yield VServer's median delay as a multiple of Linux's under CPU load."""
-    yield from (each for each in _ratios(groups, VSERVER, LINUX) if each.groups[0].load == "cpu")
-
-
 def openvz_to_vserver(groups: list[Group]) -> Iterator[Measured]:
     """Yield OpenVZ's median delay as a multiple of VServer's under each load but the network."""
     found = _ratios(groups, CONTAINER, VSERVER)
