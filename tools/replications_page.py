@@ -27,7 +27,7 @@ from delaylab_study.analysis.claims.finding import (
     Finding,
     JudgedCriterion,
 )
-from delaylab_study.analysis.claims.judge import NEEDS_HARDWARE, WOULD
+from delaylab_study.analysis.claims.judge import WOULD
 from delaylab_study.charts import words
 from delaylab_study.dataset.store import Study, read_study
 from delaylab_study.papers.findings import findings
@@ -122,8 +122,6 @@ def _undecided_because(found: Finding) -> str:
     if found.out_of_reach:
         return found.out_of_reach
     undermining = [doubt.text for doubt in found.doubts if doubt.undermines]
-    if any(doubt.emulation for doubt in found.doubts):
-        undermining.insert(0, NEEDS_HARDWARE)
     needed = dict.fromkeys(each.needed for each in found.criteria if each.needed)
     return "; ".join([*undermining, *needed])
 

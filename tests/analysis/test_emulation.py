@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
+from delaylab.api.kinds import Mechanism
 from delaylab_study.analysis.claims.claim import Claim, Criterion, Measured, Source
 from delaylab_study.analysis.claims.finding import Finding
 from delaylab_study.analysis.claims.groups import runs
@@ -17,6 +19,7 @@ from delaylab_study.analysis.group import Group
 from delaylab_study.analysis.statistics.effects import estimate
 from delaylab_study.papers import calls
 from delaylab_study.papers.loading import claims
+from delaylab_study.papers.paper import Paper
 
 FAST_US, SLOW_US, LIMIT_US = 50.0, 500.0, 200.0
 
@@ -42,8 +45,8 @@ def trials(kind: str, median_us: float, *, emulated: bool) -> Group:
     return group(design, {"app": lognormal(np.random.default_rng(1), 600, median_us)})
 
 
-def said(*groups: Group, on_hardware: bool = True) -> Finding:
-    return judge(CLAIM, list(groups), on_hardware=on_hardware)
+def said(*groups: Group, about: Sequence[Mechanism] = ("speed",)) -> Finding:
+    return judge(replace(CLAIM, about=about), list(groups))
 
 
 def test_emulated_machines_are_shown_and_do_not_decide_where_others_can() -> None:
@@ -67,7 +70,8 @@ def test_a_claim_that_only_emulated_machines_have_is_not_testable_here(median_us
     found = said(trials("qemu", median_us, emulated=True))
     assert found.verdict == "not testable here"
     would_be = "reproduced" if median_us < LIMIT_US else "contradicted"
-    assert f"emulated in 3 of 3 trials here (TCG), where it would be {would_be}" in found.why
+    assert "here are qemu (emulated)" in found.why
+    assert f"as measured here it would be {would_be}" in found.why
     assert "KVM" in found.why
     assert found.effect == pytest.approx(median_us, rel=0.1)
 
@@ -82,7 +86,18 @@ def test_no_number_of_trials_is_said_to_decide_what_emulated_machines_cannot() -
 
 def test_emulated_machines_decide_a_claim_about_machines_as_they_are() -> None:
     emulated = trials("qemu", FAST_US, emulated=True)
-    assert said(emulated, on_hardware=False).verdict == "reproduced"
+    assert said(emulated, about=()).verdict == "reproduced"
+
+
+def test_a_claim_without_mechanisms_is_about_the_speed_of_its_papers_machines() -> None:
+    emulated = [trials("qemu", FAST_US, emulated=True)]
+    verdicts = {
+        on_hardware: calls.finding(
+            Paper("fast", (CLAIM,), on_hardware=on_hardware), CLAIM, emulated
+        ).verdict
+        for on_hardware in (True, False)
+    }
+    assert verdicts == {True: "not testable here", False: "reproduced"}
 
 
 def test_a_papers_claims_are_about_the_papers_machines() -> None:

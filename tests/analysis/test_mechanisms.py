@@ -42,7 +42,7 @@ def judged(about: Sequence[Mechanism], *scenarios: tuple[str, Effect], **facts: 
         )
         for kind in effects
     ]
-    return judge(claim, groups, on_hardware=True)
+    return judge(claim, groups)
 
 
 def test_a_namespace_does_not_decide_what_is_about_scheduling() -> None:

@@ -90,11 +90,11 @@ def test_emulated_machines_decide_and_namespaces_do_not(claim: str) -> None:
     own = [drawn_by(PAPER, each, random) for each in designs if each.levels["kind"] == "uml"]
     worse = replace(PAPER, shaping_takes=0.5, hog_takes=0.5, shaper=0.5, late_us=4000.0)
     shared = [drawn_by(worse, each, random) for each in designs if each.levels["kind"] == "netns"]
-    found = judge(CLAIMS[claim], [*own, *shared], on_hardware=True)
+    found = judge(CLAIMS[claim], [*own, *shared])
     assert found.verdict == "reproduced"
     asides = {each.name: each.aside for made in found.criteria for each in made.scenarios}
     assert {aside for name, aside in asides.items() if "uml" in name} == {False}
     assert {aside for name, aside in asides.items() if "netns" in name} == {True}
-    alone = judge(CLAIMS[claim], shared, on_hardware=True)
+    alone = judge(CLAIMS[claim], shared)
     assert alone.verdict == "not testable here"
     assert "a scheduler that gives CPUs to whole systems; here are netns" in alone.why

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from delaylab.api.errors import BadInput, DelaylabError
+from delaylab.api.kinds import Mechanism
 from delaylab_study.analysis.claims.claim import Claim, Criterion, Measured, NotTestable
 from delaylab_study.analysis.claims.finding import Finding
 from delaylab_study.analysis.claims.imagined import Design, Random
@@ -22,6 +23,8 @@ from delaylab_study.papers.paper import Paper
 
 FIX = "correct the paper, or take the trial out"
 Made = TypeVar("Made")
+OF_HARDWARE: tuple[Mechanism, ...] = ("speed",)
+"""Mechanisms of a claim that names none, if the paper's virtual machines ran on hardware."""
 
 
 def charts(paper: Paper, groups: list[Group]) -> list[Chart]:
@@ -73,13 +76,9 @@ def finding(paper: Paper, claim: Claim, groups: list[Group], out_of_reach: str =
     `out_of_reach` is the reason why a study cannot test the claim, "" if it can.
     """
     criteria = [replace(each, measure=_measure(paper, each)) for each in claim.criteria]
-    found = judge(
-        replace(claim, criteria=criteria),
-        groups,
-        on_hardware=paper.on_hardware,
-        out_of_reach=out_of_reach,
-    )
-    return replace(found, claimed_by=paper.name)
+    about = claim.about or (OF_HARDWARE if paper.on_hardware else ())
+    called = replace(claim, criteria=criteria, about=about)
+    return replace(judge(called, groups, out_of_reach), claimed_by=paper.name)
 
 
 def _measure(paper: Paper, criterion: Criterion) -> Callable[[list[Group]], list[Measured]]:

@@ -25,10 +25,10 @@ class Paper:
     it. `charts`, `tables` and `layer_table` are functions of a study's analysed groups.
     `layer_table` returns the delays by layer, with the paper's numbers beside them; `layer_note`
     says which numbers these are and of which machine. `on_hardware` is True if the paper's virtual
-    machines ran on hardware: emulated ones then decide no claim. `world` draws
-    imagined trials of a design from the published numbers; with it `run --dry-run` says what a
-    study can be expected to decide. `authors`, `title` and `year` are the
-    publication's, for reports. `contradictions` are sentences, each on two places of the
+    machines ran on hardware: claims that name no mechanism are then about `speed`, which emulated
+    ones do not have. `world` draws imagined trials of a design from the published numbers; with it
+    `run --dry-run` says what a study can be expected to decide. `authors`, `title` and `year` are
+    the publication's, for reports. `contradictions` are sentences, each on two places of the
     publication that do not agree.
     """
 

@@ -41,11 +41,6 @@ class ClaimDoubt:
     undermines: bool
 
     @property
-    def emulation(self) -> bool:
-        """Return True if emulated virtual machines leave a claim about real ones undecided."""
-        return self.undermines and self.kind == DoubtKind.EMULATED
-
-    @property
     def text(self) -> str:
         """Return the doubt in words."""
         return f"{self.kind} in {self.trials} of {self.of} trials"
@@ -72,24 +67,17 @@ def doubts_in(group: Group) -> GroupDoubts:
     return GroupDoubts(len(group.trials), dict(counts), bound)
 
 
-def doubts_of(
-    used: Sequence[Group], *, on_hardware: bool = False, event: int | None = None
-) -> tuple[ClaimDoubt, ...]:
+def doubts_of(used: Sequence[Group], event: int | None = None) -> tuple[ClaimDoubt, ...]:
     """Return the doubts about the trials of these groups, as `joined` does."""
-    return joined([doubts_in(group) for group in used], on_hardware=on_hardware, event=event)
+    return joined([doubts_in(group) for group in used], event)
 
 
-def joined(
-    used: Sequence[GroupDoubts], *, on_hardware: bool = False, event: int | None = None
-) -> tuple[ClaimDoubt, ...]:
+def joined(used: Sequence[GroupDoubts], event: int | None = None) -> tuple[ClaimDoubt, ...]:
     """Return the doubts about the trials of all groups, those that undermine a verdict first.
 
-    With `on_hardware` the claim is about virtual machines with hardware support, so a doubt that
-    they were emulated undermines it, too. With `event`, the number of an event from 0 on, they are
-    doubts about the times after it.
+    With `event`, the number of an event from 0 on, they are doubts about the times after it.
     """
     undermining: frozenset[str] = UNDERMINING
-    undermining |= {DoubtKind.EMULATED} if on_hardware else set()
     of = sum(group.trials for group in used)
     counts: Counter[str] = Counter()
     for group in used:

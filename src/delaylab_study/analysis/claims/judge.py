@@ -25,7 +25,6 @@ from delaylab_study.analysis.group import Group
 
 MOST_TIMES = 1000
 """The largest number of times as many trials that a reason names."""
-NEEDS_HARDWARE = "needs virtual machines on a CPU that supports them (KVM, or Xen on the machine)"
 WOULD: dict[Verdict, str] = {
     "reproduced": "would be reproduced",
     "contradicted": "would be contradicted",
@@ -39,17 +38,12 @@ LISTED = 6
 """The largest number of scenarios that a reason lists; of more it names the deciding one."""
 
 
-def judge(
-    claim: Claim, groups: list[Group], *, on_hardware: bool = False, out_of_reach: str = ""
-) -> Finding:
+def judge(claim: Claim, groups: list[Group], out_of_reach: str = "") -> Finding:
     """Return the verdict on a claim from the trials of a study (`observe`, `decide`)."""
-    observed = observe(claim, groups)
-    return decide(claim, observed, on_hardware=on_hardware, out_of_reach=out_of_reach)
+    return decide(claim, observe(claim, groups), out_of_reach)
 
 
-def decide(
-    claim: Claim, observed: Observed, *, on_hardware: bool = False, out_of_reach: str = ""
-) -> Finding:
+def decide(claim: Claim, observed: Observed, out_of_reach: str = "") -> Finding:
     """Return the verdict on a claim from what was observed.
 
     The claim is decided by its criteria, all of which must hold. It is open if the data leave a
@@ -59,16 +53,12 @@ def decide(
     others. If there are none, the claim is not testable here, and the finding shows what was
     measured.
 
-    With `on_hardware` a claim that names no mechanism is about virtual machines with hardware
-    support. Emulated ones then decide nothing, in the same way.
-
     `out_of_reach` is the reason why trials like these cannot test the claim, "" if they can. With
     one the claim is not testable here, and the finding shows what was measured.
     """
     if observed.missing:
         why = f"{observed.missing}{observed.left_out}"
         return _finding(claim, "not testable here", why, (), ())
-    on_hardware = on_hardware and not claim.about
     used: dict[int, GroupDoubts] = {}
     judged: list[JudgedCriterion] = []
     lacking = ""
@@ -76,11 +66,10 @@ def decide(
         about = claim.about if criterion.about is None else criterion.about
         fit = fitting(seen.scenarios, about)
         lacking = lacking or fit.lacking
-        scenarios = emulated_aside(fit.scenarios) if on_hardware else fit.scenarios
-        counted = [each for each in scenarios if not each.aside]
+        counted = [each for each in fit.scenarios if not each.aside]
         used |= {place: observed.groups[place] for each in counted for place in each.groups}
-        judged.append(_judged(criterion, scenarios))
-    doubts = _doubts(claim, judged, list(used.values()), on_hardware=on_hardware)
+        judged.append(_judged(criterion, fit.scenarios))
+    doubts = _doubts(claim, judged, list(used.values()))
     verdicts = OWN_VERDICTS if claim.own else VERDICTS
     untestable = lacking or out_of_reach
     verdict, why, judged = _verdict(verdicts, judged, doubts, untestable)
@@ -91,7 +80,7 @@ def decide(
 
 
 def _doubts(
-    claim: Claim, judged: Sequence[JudgedCriterion], used: list[GroupDoubts], *, on_hardware: bool
+    claim: Claim, judged: Sequence[JudgedCriterion], used: list[GroupDoubts]
 ) -> tuple[ClaimDoubt, ...]:
     """Return the doubts about the trials that a claim rests on.
 
@@ -100,7 +89,7 @@ def _doubts(
     """
     events = {criterion.event for criterion in claim.criteria}
     event = events.pop() if len(events) == 1 else None
-    found = joined(used, on_hardware=on_hardware, event=event)
+    found = joined(used, event)
     if _all(judged) and all(criterion.would_be_shorter() for criterion in claim.criteria):
         found = tuple(
             replace(each, undermines=False) if each.kind == CPU_BOUND else each for each in found
@@ -119,14 +108,8 @@ def _verdict(
     """Return the verdict with its reason, and the criteria as they are told with it."""
     stand = _all(judged)
     verdict = verdicts[stand]
-    emulated = next((doubt for doubt in doubts if doubt.emulation), None)
-    if emulated is not None:
-        # More trials on the same machine would not help.
-        judged = [replace(each, needed="") for each in judged]
-        here = f"{emulated.text} here (TCG), where it {WOULD[verdict]}"
-        why = f"{NEEDS_HARDWARE}; {here}: {_whys(judged)}"
-        return "not testable here", why, judged
     if out_of_reach:
+        # More trials on the same machine would not help.
         judged = [replace(each, needed="") for each in judged]
         why = f"{out_of_reach}; as measured here it {WOULD[verdict]}: {_whys(judged)}"
         return "not testable here", why, judged
@@ -252,10 +235,3 @@ def _why(judged: JudgedCriterion) -> str:
 def _said(scenario: Scenario) -> str:
     aside = " (aside)" if scenario.aside else ""
     return ": ".join(part for part in (f"{scenario.name}{aside}", scenario.words) if part)
-
-
-def emulated_aside(scenarios: Sequence[ObservedScenario]) -> list[ObservedScenario]:
-    """Return the scenarios with emulated ones set aside, unless no other could decide."""
-    if all(each.aside or each.emulated for each in scenarios):
-        return list(scenarios)
-    return [replace(each, aside=each.aside or each.emulated) for each in scenarios]

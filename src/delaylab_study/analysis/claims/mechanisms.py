@@ -26,6 +26,7 @@ LACKED: dict[Mechanism, str] = {
     "speed": "the speed of hardware",
 }
 """Description of nodes that have a mechanism, to follow `nodes with`."""
+ON_HARDWARE = "; KVM, or Xen on the machine, runs them on hardware"
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,11 +43,11 @@ class Fitting:
 def fitting(scenarios: Sequence[ObservedScenario], about: Collection[Mechanism]) -> Fitting:
     """Return the scenarios, with those aside whose nodes lack what a claim is about."""
     lacks = [_lacked(each, about) for each in scenarios]
-    told = list(zip(scenarios, lacks, strict=True))
-    counted = [lack for each, lack in told if not each.aside]
+    with_lacks = list(zip(scenarios, lacks, strict=True))
+    counted = [lack for each, lack in with_lacks if not each.aside]
     if counted and all(counted):
         return Fitting(list(scenarios), _said(counted[0], scenarios))
-    return Fitting([replace(each, aside=each.aside or bool(lack)) for each, lack in told])
+    return Fitting([replace(each, aside=each.aside or bool(lack)) for each, lack in with_lacks])
 
 
 def _lacked(scenario: ObservedScenario, about: Collection[Mechanism]) -> list[Mechanism]:
@@ -57,10 +58,12 @@ def _lacked(scenario: ObservedScenario, about: Collection[Mechanism]) -> list[Me
 
 def _said(lacked: Sequence[Mechanism], scenarios: Sequence[ObservedScenario]) -> str:
     """Return what is needed, and what was there instead, in words."""
-    kinds = dict.fromkeys(
-        f"{kind} (emulated)" if facts_of(kind).emulated and each.emulated else kind
+    kinds = {
+        kind: facts_of(kind).emulated and each.emulated
         for each in scenarios
         for kind in each.kinds
         if not each.aside
-    )
-    return f"needs nodes with {LACKED[lacked[0]]}; here are {', '.join(kinds)}"
+    }
+    here = ", ".join(f"{kind} (emulated)" if emulated else kind for kind, emulated in kinds.items())
+    remedy = ON_HARDWARE if any(kinds.values()) else ""
+    return f"needs nodes with {LACKED[lacked[0]]}; here are {here}{remedy}"
