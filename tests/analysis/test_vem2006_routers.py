@@ -77,10 +77,10 @@ def test_bursts_that_lost_nearly_nothing_or_nearly_all_do_not_tell_how_losses_ar
     one = next(g for g in DRAWN if g.factors["kind"] == "uml" and g.factors["routers"] == "10")
     (rate, *_) = searches([one]).popitem()[1]
     burst = next(each for each in rate.tries if not each.held)
-    for lost, told in ((0.02, False), (0.4, True), (0.9, False)):
+    for lost, counts in ((0.02, False), (0.4, True), (0.9, False)):
         alike = burst.model_copy(update={"lost": lost})
         rates = [rate.model_copy(update={"tries": (alike,)})] * SEARCHES
-        assert (furthest(rates, lost_frames, MOST_LOST) is not None) is told
+        assert (furthest(rates, lost_frames, MOST_LOST) is not None) is counts
 
 
 def test_latencies_that_differ_from_block_to_block_leave_a_claim_open() -> None:

@@ -12,12 +12,11 @@ from pathlib import Path
 
 from tools import marked_part
 
-from tests.controls.control import KINDS, Outcome, failures, outcomes
+from tests.controls.control import KINDS, Control, Outcome, failures, outcomes
 from tests.controls.every import CONTROLS
 
 PAGE = Path(__file__).parents[2] / "docs" / "controls.md"
 BEGIN, END = "<!-- controls: written by `make controls` -->\n", "<!-- end of controls -->"
-EVERY = CONTROLS
 DRAWS = 200
 MORE = 6
 """Factor by which a control gets more draws if it fails, since a few draws may fail by chance.
@@ -30,7 +29,7 @@ def main(arguments: Sequence[str]) -> int:
     draws = int(arguments[0]) if arguments else DRAWS
     with ProcessPoolExecutor() as pool:
         in_turn = pool.map(_outcomes, range(len(CONTROLS)), [draws] * len(CONTROLS))
-        found = [_reported(each) for each in in_turn]
+        found = [_reported(control, each) for control, each in zip(CONTROLS, in_turn, strict=True)]
     marked_part.write(PAGE, BEGIN, END, table(found))
     wrong = [
         line
@@ -47,9 +46,9 @@ def _outcomes(place: int, draws: int) -> list[Outcome]:
     return outcomes(CONTROLS[place], MORE * draws) if failures(CONTROLS[place], found) else found
 
 
-def _reported(found: list[Outcome]) -> list[Outcome]:
+def _reported(control: Control, found: list[Outcome]) -> list[Outcome]:
     """Print the row of a control when it ends, so that a stopped run leaves it."""
-    print(row(found), flush=True)
+    print(row(control, found), flush=True)
     return found
 
 
@@ -59,13 +58,13 @@ def table(found: Sequence[Sequence[Outcome]]) -> str:
         f"| claim | trials of | draws | {' | '.join(KINDS)} | false by |",
         "|" + "---|" * (4 + len(KINDS)),
     ]
-    return "\n".join(["Verdicts in % of the draws.", "", *head, *map(row, found), ""])
+    rows = map(row, CONTROLS, found)
+    return "\n".join(["Verdicts in % of the draws.", "", *head, *rows, ""])
 
 
-def row(found: Sequence[Outcome]) -> str:
+def row(control: Control, found: Sequence[Outcome]) -> str:
     """The row of one control, with a cell for each of its worlds."""
     claim, draws = found[0].claim, found[0].draws
-    control = next(each for each in EVERY if each.claim.id == claim)
     cells = " | ".join(map(cell, found))
     linked = f"[{claim}](claims.md#{claim})"
     return f"| {linked} | {control.design} | {draws} | {cells} | {control.by} |"

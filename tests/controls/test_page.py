@@ -19,7 +19,7 @@ def test_a_row_has_the_verdicts_of_each_world_the_most_frequent_first() -> None:
     found = [Outcome(name, kind, verdicts) for kind in KINDS]
     cell = "reproduced 75, open 24, contradicted 1"
     head = f"| [{name}](claims.md#{name}) | {control.design} | 200 |"
-    assert page.row(found) == f"{head}{f' {cell} |' * 3} {control.by} |"
+    assert page.row(control, found) == f"{head}{f' {cell} |' * 3} {control.by} |"
 
 
 @pytest.mark.parametrize(("fails", "times"), [(False, 1), (True, page.MORE)])

@@ -230,7 +230,7 @@ def test_rounds_are_one_ping() -> None:
 
 
 def under_load(loads: list[tuple[float, float]], at_s: float) -> bool:
-    """Whether a load is on at a time."""
+    """Return True if a load is on at a time."""
     return any(since <= at_s < until for since, until in loads)
 
 

@@ -45,7 +45,7 @@ def own_datagram(payload: str, answer: str | None) -> Ask:
 
 
 def certificates(file: str | None = None) -> str:
-    """Return the authorities' certificates to trust, as PEM: those of a file, or of this machine.
+    """Return the PEM certificates of the authorities that a file, or this machine, trusts.
 
     Raises NotHere if this machine has no file of them, BadInput if the file cannot be read.
     """

@@ -11,6 +11,7 @@ from delaylab_study.papers.toolkit import (
     Effect,
     Floats,
     Group,
+    Measure,
     Measured,
     NotTestable,
     Run,
@@ -107,10 +108,8 @@ def moved_by_reservation(groups: list[Group]) -> Iterator[Measured]:
             )
 
 
-def cpu_growth(
-    frequency: str, core: str, least: int = 0
-) -> Callable[[list[Group]], Iterator[Measured]]:
-    """Return what yields the change of the median RTT by CPU load at the sender, by driver.
+def cpu_growth(frequency: str, core: str, least: int = 0) -> Measure:
+    """Return a measure of the change of the median RTT by CPU load at the sender, by driver.
 
     It is that from `least` VMs, 0 for none, to the most that ran.
     """
@@ -201,8 +200,8 @@ def growth_above_nic(groups: list[Group]) -> Iterator[Measured]:
         )
 
 
-def at_the_bridge(driver: str, least: int) -> Callable[[list[Group]], Iterator[Measured]]:
-    """Return what yields a driver's mean RTT at the sender's bridge, under network load at 1 Hz.
+def at_the_bridge(driver: str, least: int) -> Measure:
+    """Return a measure of a driver's mean RTT at the sender's bridge, under network load at 1 Hz.
 
     It does so for each number of VMs from `least` on.
     """

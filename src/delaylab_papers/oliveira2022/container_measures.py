@@ -7,6 +7,7 @@ from itertools import pairwise
 
 from delaylab_study.papers.toolkit import (
     Group,
+    Measure,
     Measured,
     Statistic,
     amount,
@@ -32,14 +33,14 @@ from .balance import (
     vms,
     with_rest,
 )
-from .measures import Measure, median_ratio, median_said, middle, quartile_ratio
+from .measures import median_ratio, median_said, middle, quartile_ratio
 from .published import LXC_CLIMB_MS, LXC_OVERHEAD_MS, LXC_RTT_MS
 
 PUBLISHED_OVERHEAD_US = 10.0
 
 
 def climb(environment: str, *, steps: bool) -> Measure:
-    """Return what yields how a container's median RTT climbs with the guests that the paper has.
+    """Return a measure of the climb of a container's median RTT with the paper's guests.
 
     The trials are those at 1 Mpps under CPU load at the sender. With `steps` each number of guests
     is compared with the next smaller one, else the most with the fewest.
@@ -71,7 +72,7 @@ def climb(environment: str, *, steps: bool) -> Measure:
 def lxc_against_docker(
     of_both: Statistic, rates: Sequence[str], unit: str, *, turned: bool = False
 ) -> Measure:
-    """Return what yields LXC's RTTs against Docker's in scenarios that both have.
+    """Return a measure of LXC's RTTs against Docker's in scenarios that both have.
 
     `turned` is Docker's against LXC's.
     """
@@ -154,7 +155,7 @@ def exception_share(groups: list[Group]) -> Iterator[Measured]:
 
 
 def docker_against_rest(*, under_network_at_responder: bool) -> Measure:
-    """Return what yields Docker's RTT under load over that without guests, by scenario.
+    """Return a measure of Docker's RTT under load over that without guests, by scenario.
 
     The scenarios are those under network load at the responder, or all others.
     """

@@ -6,13 +6,14 @@ of the RTT is given over the way that was measured and over the paper's (`balanc
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
 from delaylab_study.papers.toolkit import (
     Floats,
     Group,
+    Measure,
     Measured,
     Run,
     Statistic,
@@ -63,7 +64,6 @@ WITH_AFFINITY = "one for each main guest, and as many for the background as with
 LIKE_THE_PAPERS = 0.2
 """Limit for a way like the paper's: its median RTT at most this share apart. The paper's follows
 from two of its medians. A share of 25 % would be 22 to 29 % over ways that differ by so much."""
-Measure = Callable[[list[Group]], Iterator[Measured]]
 median_shift = of_medians(lambda ours, theirs: ours - theirs)
 median_ratio = of_medians(lambda ours, theirs: ours / theirs)
 median_change = of_medians(lambda ours, theirs: ours / theirs - 1)
@@ -96,7 +96,7 @@ def other_cards(card: str, name: str, sign: int) -> Measure:
 
 
 def overhead_of_cards(cards: Sequence[str]) -> Measure:
-    """Return what yields the median share of overhead of some cards, in scenarios that all have.
+    """Return a measure of the median share of overhead of some cards, in scenarios that all have.
 
     A card decides if the way behind the host's interface takes as long as the paper's: a share of
     the RTT depends on it as much as on the card.
@@ -121,7 +121,7 @@ def overhead_of_cards(cards: Sequence[str]) -> Measure:
 
 
 def overhead_by_guests(rates: Sequence[str], sign: int) -> Measure:
-    """Return what yields by how much virtio's overhead rises with the guests (sign 1), or falls.
+    """Return a measure of the change of virtio's overhead with the guests: its rise with sign 1.
 
     It compares most guests under network load at the responder with none.
     """
@@ -152,7 +152,7 @@ def overhead_by_guests(rates: Sequence[str], sign: int) -> Measure:
 
 
 def moved_by_affinity(name: str, of_both: Statistic) -> Measure:
-    """Return what yields by how much affinity moves a quantity, the mean over matched scenarios."""
+    """Return a measure of the change of a quantity by affinity, the mean over matched scenarios."""
 
     def measure(groups: list[Group]) -> Iterator[Measured]:
         need_cpus(groups, CPUS_TO_PIN, WITH_AFFINITY)
@@ -181,7 +181,7 @@ def moved_by_affinity(name: str, of_both: Statistic) -> Measure:
 
 
 def slow_against_fast(of_both: Statistic) -> Measure:
-    """Return what yields QEMU's RTTs at 1 pps against those at each higher rate, by scenario."""
+    """Return a measure of QEMU's RTTs at 1 pps against those at each higher rate, by scenario."""
 
     def measure(groups: list[Group]) -> Iterator[Measured]:
         for rate in ("1kpps", FASTEST, HELD):
@@ -203,7 +203,7 @@ def slow_against_fast(of_both: Statistic) -> Measure:
 def responder_against_others(
     of_both: Statistic, name: str = RTT, loads: Sequence[str] = LOADS, *, less: bool = False
 ) -> Measure:
-    """Return what yields a quantity under network load at the responder against other loads.
+    """Return a measure of a quantity under network load at the responder against other loads.
 
     It is that of QEMU's guests. With `less` it is that under the other load against it.
     """
@@ -229,7 +229,7 @@ def responder_against_others(
 
 
 def moved_by_io(environments: Sequence[str]) -> Measure:
-    """Return what yields by how much I/O load moves the median RTT, by scenario."""
+    """Return a measure of the change of the median RTT by I/O load, by scenario."""
 
     def measure(groups: list[Group]) -> Iterator[Measured]:
         for group, rest in with_rest(of(groups, environments)):

@@ -16,6 +16,7 @@ from delaylab_study.papers.toolkit import (
     Effect,
     Floats,
     Group,
+    Measure,
     Measured,
     NotTestable,
     mean_of_few,
@@ -28,7 +29,7 @@ from delaylab_study.papers.toolkit import (
 )
 
 from .balance import FASTEST, NETWORK, RTT, Blocks, alike, in_blocks, loading, of, under_every_load
-from .measures import CPUS_TO_PIN, WITH_AFFINITY, Measure
+from .measures import CPUS_TO_PIN, WITH_AFFINITY
 from .published import OUTLIERS, OUTLIERS_ELSEWHERE_LXC
 
 TAUS, TAUS_APART = (-1.0, 1.0), (-2.0, 2.0)
@@ -54,7 +55,7 @@ class Level(NamedTuple):
 
 
 def tau_of(environments: Levels, of_level: Level, name: str, sign: int = 1) -> Measure:
-    """Return what yields Kendall's tau of a factor's level with a quantity, times `sign`.
+    """Return a measure of Kendall's tau of a factor's level with a quantity, times `sign`.
 
     Groups count whose scenario has all of the levels that are present.
     """
@@ -77,7 +78,7 @@ def tau_of(environments: Levels, of_level: Level, name: str, sign: int = 1) -> M
 
 
 def tau_above_others(environments: Levels, of_level: Level) -> Measure:
-    """Return what yields how far a level's tau with the RTT is above that of each other level."""
+    """Return a measure of the distance of a level's tau from each other level's, with the RTT."""
 
     factor, level, among = of_level
 
@@ -97,7 +98,7 @@ def tau_above_others(environments: Levels, of_level: Level) -> Measure:
 
 
 def outliers_at_responder(environments: Levels, published: str) -> Measure:
-    """Return what yields the share of outliers that were under network load at the responder.
+    """Return a measure of the share of outliers that were under network load at the responder.
 
     An outlier is a user RTT whose modified z-score over all scenarios together is above 3.5.
     """
@@ -117,7 +118,7 @@ def outliers_at_responder(environments: Levels, published: str) -> Measure:
 
 
 def largest_share_of_outliers(environments: Levels) -> Measure:
-    """Return what yields the share of outliers in the scenario that has most of them.
+    """Return a measure of the share of outliers in the scenario that has most of them.
 
     Scenarios are told apart as in table 5: network load or another, its place, 1 Mpps or less.
     """
@@ -138,7 +139,7 @@ def largest_share_of_outliers(environments: Levels) -> Measure:
 
 
 def outliers_elsewhere(environments: Levels) -> Measure:
-    """Return what yields the share of outliers in scenarios that table 5 does not name."""
+    """Return a measure of the share of outliers in scenarios that table 5 does not name."""
 
     def measure(groups: list[Group]) -> Iterator[Measured]:
         chosen = under_every_load(of(groups, environments))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from operator import sub
 
 from delaylab_study.papers.toolkit import (
@@ -11,6 +11,7 @@ from delaylab_study.papers.toolkit import (
     Claim,
     Criterion,
     Group,
+    Measure,
     Measured,
     Source,
     above,
@@ -48,7 +49,6 @@ from .measures import (
 )
 from .published import COPIES, CPU_DEVIATION, NETPERF_S, NETWORK_JAIN_LESS
 
-Measure = Callable[[list[Group]], Iterator[Measured]]
 NINE = 9
 EVEN = max(CPU_DEVIATION.values())
 """Limit for "evenly": the largest distance from the equal share that is legible in figures 1 and 2,
@@ -66,7 +66,7 @@ TEN = "10"
 
 
 def _deviations(work: str, of: Quantity) -> Measure:
-    """Return what yields the largest distance of a node's share from the equal one, over that."""
+    """Return a measure of the largest distance of a node's share from the equal share, over it."""
 
     def measure(groups: list[Group]) -> Iterator[Measured]:
         for kind, n in kinds(groups):
@@ -85,7 +85,7 @@ def _deviations(work: str, of: Quantity) -> Measure:
 
 
 def _points(work: str, of: Quantity) -> Measure:
-    """Return what yields the largest distance of a plain process's share from the equal one."""
+    """Return a measure of the largest distance of a plain process's share from the equal one."""
 
     def measure(groups: list[Group]) -> Iterator[Measured]:
         for kind, n in kinds(groups):
@@ -99,7 +99,7 @@ def _points(work: str, of: Quantity) -> Measure:
 
 
 def _less_fair(work: str, of: Quantity, published: Mapping[str, float]) -> Measure:
-    """Return what yields Jain's index of the nodes' quantities less that of plain processes."""
+    """Return a measure of Jain's index of the nodes' quantities less that of plain processes."""
 
     def measure(groups: list[Group]) -> Iterator[Measured]:
         for kind, n in kinds(groups):
@@ -134,7 +134,7 @@ def total_time(groups: list[Group]) -> Iterator[Measured]:
 
 
 def _finished(*, plain: bool) -> Measure:
-    """Return what yields the share of ten copies that finished: of plain processes, or others."""
+    """Return a measure of the share of ten copies that finished: of plain processes, or others."""
 
     def measure(groups: list[Group]) -> Iterator[Measured]:
         for kind, n in kinds(groups):

@@ -15,7 +15,7 @@ from delaylab_papers.vem2006.published import CONVERGENCE_S
 from tests.controls.control import Control, of_sentences
 
 MORE = 1.2
-"""What is false is beyond its bound by a fifth of that."""
+"""Factor by which a false time is beyond the bound of its claim."""
 Times = tuple[float, float, float]
 
 

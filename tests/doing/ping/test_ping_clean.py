@@ -105,7 +105,7 @@ def cpu_s() -> tuple[float, float]:
 
 @dataclass
 class Seen:
-    """What a test of a quiet machine saw, in lines: for its failure, its skip and its output."""
+    """Lines on what a test of a quiet machine saw. Its output, failure or skip has them."""
 
     lines: list[str] = field(default_factory=list)
 

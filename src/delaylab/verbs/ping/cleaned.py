@@ -95,7 +95,7 @@ class CleanFound:
 
     @property
     def refused_for(self) -> dict[BiasReason, int]:
-        """Return the number of biased packets by reason, of which one packet may have several."""
+        """Return the number of biased packets by reason; a packet may have several reasons."""
         found = {reason: sum(reason in each for each in self.refused.values()) for reason in RULE}
         return {reason: n for reason, n in found.items() if n}
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 from delaylab_study.papers.toolkit import (
     Claim,
@@ -10,6 +10,7 @@ from delaylab_study.papers.toolkit import (
     Effect,
     Floats,
     Group,
+    Measure,
     Measured,
     Source,
     at_least,
@@ -64,9 +65,7 @@ def _computed(
     return Measured(network, effect, groups_of(groups, network), words, 1.0)
 
 
-def _criterion(
-    quantity: str, unit: str, measure: Callable[[list[Group]], Iterator[Measured]]
-) -> Criterion:
+def _criterion(quantity: str, unit: str, measure: Measure) -> Criterion:
     rule = at_least(1) if unit == "share" else between(1 - PROVEN, 1 + PROVEN)
     return Criterion(quantity, unit, rule, measure, BOTH, is_difference=False)
 

@@ -1,6 +1,6 @@
 """Times of detection and of convergence after the events of study vem2006-ospf.
 
-They are told in the time of the paper's timers: those with timers of a tenth count tenfold.
+Times with timers of a tenth are multiplied by ten, so that they compare with the paper's.
 """
 
 from __future__ import annotations

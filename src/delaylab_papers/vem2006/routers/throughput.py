@@ -13,6 +13,7 @@ from delaylab_study.papers.toolkit import (
     Floats,
     Group,
     Load,
+    Measure,
     Measured,
     amount,
     estimate_of_few,
@@ -143,8 +144,8 @@ def costs(
     *,
     size: int | None = None,
     routers: Collection[int] | None = None,
-) -> Callable[[list[Group]], Iterator[Measured]]:
-    """Return what yields the change of throughput by one sort of link in place of another.
+) -> Measure:
+    """Return a measure of the change of throughput by one sort of link in place of another.
 
     With `size` and `routers`, only of frames of that size, and over one of those numbers of
     routers.
@@ -178,8 +179,8 @@ def of_plain_linux(groups: list[Group]) -> Iterator[Measured]:
             yield Measured(one.kind, times, used, words, ABOUT, kinds=(one.kind,))
 
 
-def left_by_overload(level: str) -> Callable[[list[Group]], Iterator[Measured]]:
-    """Return what yields what one router forwards of 64 bytes under overload, over the rate held.
+def left_by_overload(level: str) -> Measure:
+    """Return a measure of what one router forwards of 64 bytes under overload, over the rate held.
 
     It is what the receiver counts while frames are sent: queues go on to drain afterwards.
     """

@@ -52,6 +52,10 @@ class Measured:
     kinds: Sequence[str] = ()
 
 
+Measure = Callable[[list[Group]], Iterable[Measured]]
+"""A measure of a quantity: it returns the scenarios that groups of trials have."""
+
+
 @dataclass(frozen=True, slots=True)
 class Criterion:
     """One quantity of a claim, with the rule that its effects must keep.
@@ -67,7 +71,7 @@ class Criterion:
     quantity: str
     unit: str
     rule: Rule
-    measure: Callable[[list[Group]], Iterable[Measured]]
+    measure: Measure
     needs: str
     event: int | None = None
     is_difference: bool = True

@@ -8,7 +8,14 @@ from dataclasses import replace
 
 import numpy as np
 
-from delaylab_study.analysis.claims.claim import ENOUGH, Claim, Criterion, Measured, Source
+from delaylab_study.analysis.claims.claim import (
+    ENOUGH,
+    Claim,
+    Criterion,
+    Measure,
+    Measured,
+    Source,
+)
 from delaylab_study.analysis.claims.groups import pick, runs
 from delaylab_study.analysis.claims.rule import Rule
 from delaylab_study.analysis.claims.words import amount, rule_in_words
@@ -106,7 +113,7 @@ def _needs(spec: ClaimSpec) -> str:
     return f"trials with {_named(spec.group) or 'any levels'}{both}, {least}"
 
 
-def _measure(spec: ClaimSpec) -> Callable[[list[Group]], Iterator[Measured]]:
+def _measure(spec: ClaimSpec) -> Measure:
     def measure(groups: list[Group]) -> Iterator[Measured]:
         for ours, theirs in _scenarios(spec, groups):
             used = [group for group in (ours, theirs) if group is not None]

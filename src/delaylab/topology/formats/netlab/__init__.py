@@ -330,7 +330,7 @@ class _Reading:
             self._add(number, link, devices, line)
 
     def _addresses(self, link: LinkSaid) -> addressing.Addresses:
-        """Return each end's addresses on a link; those of a LAN of several links are delaylab's."""
+        """Return the addresses of a link's ends; none for a LAN of several links."""
         found = self.giving.of_link(link)
         return {} if any(name in self.bridges for name, _ in link.ends) else found
 
