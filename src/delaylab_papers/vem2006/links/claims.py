@@ -81,8 +81,8 @@ CLAIMS = {
             ),
             (
                 Criterion(
-                    "error of what a delay adds to the mean RTT over hosts and router at the "
-                    "highest load ÷ the error that figure 16 leaves possible",
+                    "error of the time that a delay adds to the mean RTT at the highest load ÷ the "
+                    "largest error by figure 16",
                     "times",
                     at_most(AS_TRUE),
                     added_under_load,
@@ -102,8 +102,7 @@ CLAIMS = {
             ),
             (
                 Criterion(
-                    "distance of the rate received from the configured one ÷ the largest that "
-                    "figures 18 and 19 leave possible",
+                    "error of the rate received ÷ the largest error by figures 18 and 19",
                     "times",
                     at_most(NEAR_RATE),
                     rates_achieved,

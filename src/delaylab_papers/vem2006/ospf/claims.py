@@ -297,7 +297,7 @@ CLAIMS = {
             ),
             (
                 Criterion(
-                    "detection of several − of one ÷ how far two of the paper's means may be apart",
+                    "(detection of several − of one) ÷ the accuracy of two means of the paper",
                     "times",
                     no_more_than(1),
                     detections_of_one,
@@ -317,7 +317,7 @@ CLAIMS = {
             ),
             (
                 Criterion(
-                    "convergence after detection, of several − of one ÷ the same in figure 21",
+                    "(convergence after detection of several − of one) ÷ the same of figure 21",
                     "times",
                     between(1 - LONGER_TOLERANCE, 1 + LONGER_TOLERANCE),
                     longer,
@@ -339,15 +339,15 @@ CLAIMS = {
             ),
             (
                 Criterion(
-                    "convergence after detection, of several − of one ÷ what the paper calls about "
-                    "the same",
+                    "(convergence after detection of several − of one) ÷ the difference that the "
+                    "paper calls about the same",
                     "times",
                     no_more_than(1),
                     as_long,
                     BOTH,
                 ),
                 Criterion(
-                    "convergence of one − that of figure 21 ÷ how far it may be from it",
+                    "(convergence of one − that of figure 21) ÷ the paper's accuracy",
                     "times",
                     no_more_than(1),
                     as_long_as_figure,

@@ -120,8 +120,8 @@ CLAIMS = {
             ),
             (
                 Criterion(
-                    "distance from the mean of what arrives over a router when frames are lost, of "
-                    "the router furthest from it",
+                    "largest distance of a router's frames from the mean of all routers, when "
+                    "frames are lost",
                     "share",
                     at_most(EQUAL),
                     share_of_capacity,
@@ -142,8 +142,8 @@ CLAIMS = {
             ),
             (
                 Criterion(
-                    "distance from the mean of what arrives over a router when frames are lost, of "
-                    "the router furthest from it",
+                    "largest distance of a router's frames from the mean of all routers, when "
+                    "frames are lost",
                     "share",
                     at_most(EQUAL),
                     share_with_emulation,
