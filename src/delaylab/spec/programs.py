@@ -123,10 +123,13 @@ class Prints(ReadySpec):
 
 
 class Exists(ReadySpec):
-    """A path exists."""
+    """A path that exists; if it is a socket, a program has it."""
 
     what = "file"
-    file: NodePath = Field(description="This path exists in the node.")
+    file: NodePath = Field(
+        description="This path exists in the node. If it is a socket, a program has it: what a "
+        "killed program left does not count."
+    )
 
 
 class Succeeds(ReadySpec):

@@ -24,6 +24,7 @@ from delaylab.verbs.execute import captured
 from tests.doing.conftest import (
     DELAYLAB,
     Run,
+    Up,
     as_json,
     left_to_slow,
     only_line,
@@ -279,3 +280,36 @@ def test_without_root_too(nobody: Run, tmp_path: Path) -> None:
     nobody("up", str(file))
     assert nobody("logs", "one").stdout == "text"
     nobody("down", "rootless")
+
+
+def test_the_socket_that_a_killed_program_left_makes_none_ready(delaylab: Run, up: Up) -> None:
+    """The next program starts once somebody has the socket: else it is refused, as FRR's were."""
+    # A server removes what the one before it left.
+    server = (
+        "import os, socket, time; time.sleep(0.5); os.path.exists('/tmp/its') and "
+        "os.unlink('/tmp/its'); s = socket.socket(1); s.bind('/tmp/its'); s.listen(); "
+        "time.sleep(1000)"
+    )
+    user = "import socket; socket.socket(1).connect('/tmp/its'); print('taken')"
+    text = yaml.safe_dump(
+        {
+            "lab": "stale",
+            "nodes": {
+                "one": {
+                    "start": [
+                        {
+                            "run": ["python3", "-c", server],
+                            "name": "server",
+                            "ready": {"file": "/tmp/its"},
+                        },
+                        {"run": ["python3", "-c", user], "name": "user", "ready": {"ends": True}},
+                    ]
+                }
+            },
+        }
+    )
+    name = up(text)
+    for _ in range(2):
+        delaylab("node", "kill", name, "one")
+        delaylab("node", "start", name, "one")
+        assert delaylab("logs", "one", "user").stdout.endswith("taken\n")
