@@ -17,7 +17,7 @@ import yaml
 
 from delaylab_study.analysis.claims.claim import Claim
 from delaylab_study.papers.loading import claims
-from tools.kept_findings import EARLIER_RULE, read
+from tools.kept_findings import EARLIER_RULE, read, shown
 from tools.marked_part import write
 
 FOLDER = Path(__file__).parent.parent / "docs" / "coverage"
@@ -72,7 +72,7 @@ def worths() -> dict[str, str]:
 
 def verdicts() -> dict[str, str]:
     """Return the published verdict on each claim, by the claim's id."""
-    return {each.id: each.verdict for study in read() for each in study.claims}
+    return {each.id: each.verdict for study in read() for each in shown(study)}
 
 
 def part(found: list[Claim]) -> str:

@@ -13,7 +13,8 @@ from delaylab.api.kinds import Mechanism
 from delaylab_study.analysis.claims.claim import Claim, Criterion, Measured, NotTestable
 from delaylab_study.analysis.claims.finding import Finding
 from delaylab_study.analysis.claims.imagined import Design, Random
-from delaylab_study.analysis.claims.judge import judge
+from delaylab_study.analysis.claims.judge import decide
+from delaylab_study.analysis.claims.observed import Observed, observe
 from delaylab_study.analysis.group import Group
 from delaylab_study.charts.layer_table import Part
 from delaylab_study.charts.tables import Table
@@ -70,15 +71,24 @@ def world(paper: Paper, design: Design, random: Random) -> Group | None:
     return found
 
 
-def finding(paper: Paper, claim: Claim, groups: list[Group], out_of_reach: str = "") -> Finding:
-    """Return the verdict on a paper's claim; raise BadInput if one of its measures fails.
+def finding(paper: Paper, claim: Claim, groups: list[Group]) -> Finding:
+    """Return the verdict on a paper's claim; raise BadInput if one of its measures fails."""
+    return decided(paper, claim, observed(paper, claim, groups))
+
+
+def observed(paper: Paper, claim: Claim, groups: list[Group]) -> Observed:
+    """Return what trials say of a paper's claim; raise BadInput if one of its measures fails."""
+    criteria = [replace(each, measure=_measure(paper, each)) for each in claim.criteria]
+    return observe(replace(claim, criteria=criteria), groups)
+
+
+def decided(paper: Paper, claim: Claim, seen: Observed, out_of_reach: str = "") -> Finding:
+    """Return the verdict on a paper's claim from what was observed.
 
     `out_of_reach` is the reason why a study cannot test the claim, "" if it can.
     """
-    criteria = [replace(each, measure=_measure(paper, each)) for each in claim.criteria]
     about = claim.about or (OF_HARDWARE if paper.on_hardware else ())
-    called = replace(claim, criteria=criteria, about=about)
-    return replace(judge(called, groups, out_of_reach), claimed_by=paper.name)
+    return replace(decide(replace(claim, about=about), seen, out_of_reach), claimed_by=paper.name)
 
 
 def _measure(paper: Paper, criterion: Criterion) -> Callable[[list[Group]], list[Measured]]:

@@ -21,8 +21,8 @@ from delaylab_study.analysis.claims.judge import judge
 from delaylab_study.analysis.claims.own import claim_of
 from delaylab_study.analysis.group import Group
 from delaylab_study.analysis.statistics.quantiles import Interval
+from delaylab_study.papers.evidence import not_installed
 from delaylab_study.papers.expected import Imagined, out_of_reach, random_of
-from delaylab_study.papers.findings import not_installed
 from delaylab_study.papers.loading import claims as known_claims
 from delaylab_study.papers.paper import Paper
 from delaylab_study.study.estimate import packets
