@@ -56,7 +56,7 @@ ORDER = [
 ]
 """The rooms of the laboratory, each above all that it imports."""
 ORDER_OF_STUDY = [
-    *("study_file", "dataset", "loads", "work", "trial", "study"),
+    *("study_file", "dataset", "loads", "work", "trial", "study", "campaign"),
     *("analysis", "charts", "papers", "report", "verbs", "api", "cli"),
 ]
 """The rooms of studies."""

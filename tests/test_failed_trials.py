@@ -76,7 +76,7 @@ def test_a_trial_that_a_machine_was_cut_off_in_is_marked_as_such(
     monkeypatch.setattr(executor.Bench, "lab", started)
     monkeypatch.setattr(executor, "_measured", lambda *_: refused())
     with executor.Here() as here:
-        runner.run(out, planned, here, lambda _: None, lambda _: None)
+        runner.run(out, planned, here, lambda _: None, lambda *_: None)
     lost = ["m2" if cut_off else None] * 2
     assert [trial.lost for trial in store.read_study(out).trials] == lost
     assert len(set_lost_aside(out)) == 2 * cut_off
@@ -105,7 +105,7 @@ def test_it_costs_one_trial(
     monkeypatch.setattr(executor.Bench, "lab", lambda *_: None)
     monkeypatch.setattr(executor, "_measured", measured)
     with executor.Here() as here:
-        runner.run(out, planned, here, lambda _: None, lambda _: None)
+        runner.run(out, planned, here, lambda _: None, lambda *_: None)
     trials = {trial.factors["size"]: trial for trial in store.read_study(out).trials}
     assert {size: trial.status for size, trial in trials.items()} == {
         "small": "failed",

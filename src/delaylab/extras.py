@@ -11,11 +11,23 @@ from contextlib import contextmanager
 
 from delaylab.errors import NotHere
 
-PACKAGES = frozenset(
-    {"MLRsearch", "altair", "jinja2", "markupsafe", "numpy", "polars", "scipy", "vl_convert"}
-)
-"""The packages of the extra `study`, by the names that Python imports them by."""
+EXTRAS = {
+    "study": (
+        "MLRsearch",
+        "altair",
+        "jinja2",
+        "markupsafe",
+        "numpy",
+        "polars",
+        "scipy",
+        "vl_convert",
+    ),
+    "cluster": ("dask", "distributed"),
+}
+"""The packages of each extra, by the names that Python imports them by."""
 INSTALL = "pip install 'delaylab[study]'"
+PACKAGES = frozenset(package for packages in EXTRAS.values() for package in packages)
+EXTRA_OF = {package: extra for extra, packages in EXTRAS.items() for package in packages}
 
 
 @contextmanager
@@ -60,5 +72,6 @@ def has(package: str) -> bool:
 
 def _lacking(what: str, package: str) -> NotHere:
     return NotHere(
-        f"{what} needs the Python package {package}, which is not installed", fix=INSTALL
+        f"{what} needs the Python package {package}, which is not installed",
+        fix=f"pip install 'delaylab[{EXTRA_OF[package]}]'",
     )

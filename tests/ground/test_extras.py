@@ -8,19 +8,19 @@ import sys
 import pytest
 
 from delaylab.errors import NotHere
-from delaylab.extras import PACKAGES, has, needed, require
+from delaylab.extras import EXTRA_OF, has, needed, require
 
-LINE = "a star needs the Python package {}, which is not installed (pip install 'delaylab[study]')"
+LINE = "a star needs the Python package {}, which is not installed (pip install 'delaylab[{}]')"
 
 
-@pytest.mark.parametrize("package", sorted(PACKAGES))
+@pytest.mark.parametrize("package", sorted(EXTRA_OF))
 def test_a_package_that_is_not_there_is_one_line(
     package: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, package, None)
     with pytest.raises(NotHere) as lacking, needed("a star"):
         importlib.import_module(f"{package}.inside")
-    assert str(lacking.value) == LINE.format(package)
+    assert str(lacking.value) == LINE.format(package, EXTRA_OF[package])
     assert lacking.value.exit_code == 3
 
 
@@ -40,7 +40,7 @@ def test_a_package_can_be_asked_for_before_anything_is_done(
     monkeypatch.setattr("delaylab.extras.has", {"numpy": True, "scipy": False}.__getitem__)
     with pytest.raises(NotHere) as lacking:
         require("a star", "numpy", "scipy")
-    assert str(lacking.value) == LINE.format("scipy")
+    assert str(lacking.value) == LINE.format("scipy", "study")
 
 
 def test_a_package_without_its_finder_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,7 +11,7 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from delaylab.extras import PACKAGES
+from delaylab.extras import EXTRAS
 
 ROOT = Path(__file__).parents[2]
 HASH = re.compile(r"--hash=sha256:[0-9a-f]{64}")
@@ -32,21 +32,27 @@ def asked() -> list[str]:
     """The requirements of the project: to run, for studies, to be developed, to be built."""
     told = tomllib.loads((ROOT / "pyproject.toml").read_text())
     extras = told["project"]["optional-dependencies"]
-    whole = [*told["project"]["dependencies"], *extras["study"], *extras["dev"]]
-    assert "delaylab[study]" in whole, "who develops has all"
-    whole.remove("delaylab[study]")
-    return [*whole, *told["build-system"]["requires"]]
+    wanted = (*extras["study"], *extras["cluster"], *extras["dev"])
+    assert "delaylab[study,cluster]" in extras["dev"], "who develops has all"
+    whole = [*told["project"]["dependencies"], *wanted, *told["build-system"]["requires"]]
+    return [each for each in whole if not each.startswith("delaylab[")]
 
 
 def test_packages_of_the_extra_are_those_that_labs_do_without() -> None:
     told = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    study, always = (
-        {canonicalize_name(Requirement(text).name) for text in texts}
-        for texts in (told["optional-dependencies"]["study"], told["dependencies"])
-    )
     homes = packages_distributions()
-    assert {canonicalize_name(homes[name][0]) for name in PACKAGES} == study
-    assert not study & always
+    always = _names(told["dependencies"])
+    for extra, packages in EXTRAS.items():
+        named = _names(told["optional-dependencies"][extra]) - {"delaylab"}
+        known = {canonicalize_name(homes[name][0]) for name in packages}
+        # What a package of an extra brings is missing with it: dask comes with distributed.
+        assert named <= known
+        assert known - named <= {"dask"}
+        assert not known & always
+
+
+def _names(texts: list[str]) -> set[str]:
+    return {canonicalize_name(Requirement(text).name) for text in texts}
 
 
 @pytest.mark.parametrize("entry", entries(), ids=lambda entry: entry.split()[0])

@@ -81,7 +81,7 @@ def values(
             done = [each for each in trial.work if each.work == work]
             known = [value for each in done if (value := of(each)) is not None]
             if len(known) == len(done) > 1 and not any(each.failed for each in done):
-                found[trial.repeat] = np.array(known)
+                found[trial.block] = np.array(known)
     return found
 
 
@@ -106,7 +106,7 @@ def totals(groups: Sequence[Group], kind: str, n: str, work: str, of: Quantity) 
 def finished(groups: Sequence[Group], kind: str, n: str, work: str) -> ByRepeat:
     """Return the share of nodes that finished, by the repeat of their trial."""
     return {
-        trial.repeat: float(np.mean([each.failed is None for each in done]))
+        trial.block: float(np.mean([each.failed is None for each in done]))
         for group in pick(groups, kind=kind, n=n)
         for trial in group.trials
         if (done := [each for each in trial.work if each.work == work])
@@ -116,7 +116,7 @@ def finished(groups: Sequence[Group], kind: str, n: str, work: str) -> ByRepeat:
 def driver_shares(groups: Sequence[Group], n: str, work: str) -> ByRepeat:
     """Return the driver domain's share of all Xen domains' CPU time, by the repeat of its trial."""
     return {
-        trial.repeat: min(shares[DRIVER] for shares in of_hosts)
+        trial.block: min(shares[DRIVER] for shares in of_hosts)
         for group, _ in _works(groups, XEN, n, work)
         for trial in group.trials
         if (of_hosts := [each for each in domain_shares(trial).values() if DRIVER in each])

@@ -21,7 +21,17 @@ from delaylab.api.command_line import (
     print_json,
 )
 from delaylab.api.errors import BadInput
-from delaylab_study.cli.options import OF_DATA, Claims, CsvTable, Only, Paper, Scale
+from delaylab_study.cli.options import (
+    OF_DATA,
+    TLS_CA,
+    TLS_CERT,
+    TLS_KEY,
+    Claims,
+    CsvTable,
+    Only,
+    Paper,
+    Scale,
+)
 
 if TYPE_CHECKING:
     from delaylab_study.dataset.store import Study
@@ -72,6 +82,18 @@ def run(
     pcap: Annotated[
         bool, typer.Option("--pcap", help="Keep the probe's packets as pcapng, for Wireshark.")
     ] = False,
+    scheduler: Annotated[
+        str | None,
+        typer.Option(
+            "--on",
+            metavar="SCHEDULER",
+            help="Run the trials on the machines that `delaylab worker` offers to this dask "
+            "scheduler, such as `tcp://lab0:8786`.",
+        ),
+    ] = None,
+    tls_ca: Annotated[Path | None, TLS_CA] = None,
+    tls_cert: Annotated[Path | None, TLS_CERT] = None,
+    tls_key: Annotated[Path | None, TLS_KEY] = None,
     as_json: Json = False,
 ) -> None:
     """Run a study: start labs, loads and probes, then print its table and write its report."""
@@ -93,6 +115,7 @@ def run(
     from delaylab.api.terminal import bar
     from delaylab_study.dataset.store import read_study, resume_command
     from delaylab_study.verbs import studies, study_plans
+    from delaylab_study.verbs.campaigns import Cluster
 
     planned = studies.planned_study(loaded.study, scale, levels, repeat) if loaded else None
     if like is not None:
@@ -106,7 +129,8 @@ def run(
     if resume is not None:
         _prepare_to_resume(resume, repeat)
     try:
-        outcomes = studies.run(folder, console(stderr=True), pcap=pcap)
+        cluster = Cluster(scheduler, tls_ca, tls_cert, tls_key) if scheduler else None
+        outcomes = studies.run(folder, console(stderr=True), pcap=pcap, cluster=cluster)
         shown_on = console(stderr=True) if as_json else console()
         report, numbers = studies.finish(folder, shown_on, repeated, numbers=as_json)
         _write_packets(read_study(folder))

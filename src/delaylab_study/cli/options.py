@@ -32,6 +32,9 @@ Only = Annotated[
     list[str] | None,
     typer.Option(metavar="FACTOR=LEVEL", help="Run only this level; may be repeated."),
 ]
+TLS_CA = typer.Option("--tls-ca-file", metavar="FILE", help="The authority's certificate, PEM.")
+TLS_CERT = typer.Option("--tls-cert", metavar="FILE", help="This end's certificate, PEM.")
+TLS_KEY = typer.Option("--tls-key", metavar="FILE", help="The key of that certificate, PEM.")
 
 
 class CsvTable(StrEnum):

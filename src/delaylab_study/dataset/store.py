@@ -37,11 +37,13 @@ from pydantic import TypeAdapter, ValidationError
 from delaylab.api.errors import BadInput, DelaylabError
 from delaylab.api.files import deferred, own_folder, remove_tree, write_new
 from delaylab.api.records import MOST_TRIALS, Record, TrialId
+from delaylab_study.dataset.blocks import numbered
 from delaylab_study.dataset.records.reading import parse_json, read_json
 from delaylab_study.dataset.records.study import StudyRecord
 from delaylab_study.dataset.records.table_checks import check_table, read_table
 from delaylab_study.dataset.records.tables import OF_PROBE, OPTIONAL, TABLES
-from delaylab_study.dataset.records.trial import TableFile, TrialRecord, check_trial
+from delaylab_study.dataset.records.trial import TableFile, TrialRecord
+from delaylab_study.dataset.records.trial_checks import check_trial
 from delaylab_study.dataset.roles import with_roles
 
 FORMAT = 2
@@ -310,6 +312,7 @@ def read_study(directory: Path) -> Study:
         others = f"; other damaged trials: {len(damaged) - 1}" if damaged[1:] else ""
         raise BadInput(damaged[0].what + others, damaged[0].where)
     trials.sort(key=lambda trial: (trial.index, trial.id))
+    numbered(trials)
     return Study(directory, record, trials, tuple(damaged))
 
 

@@ -10,6 +10,7 @@ from delaylab.api.running import LiveLab
 from delaylab_study import loads
 from delaylab_study.dataset import store
 from delaylab_study.dataset.records.rates import HeldRate
+from delaylab_study.dataset.records.trial import TrialRecord
 from delaylab_study.study.order import Planned
 from delaylab_study.study_file.loads import HeldFramesLoad
 
@@ -63,13 +64,17 @@ def recalled(out: Path, planned: Sequence[Planned], done: Collection[str]) -> di
     records = {trial.id: trial for trial in store.read_study(out).trials}
     found: dict[Key, HeldRate] = {}
     for item in sharing:
-        for load in _shared(item):
-            recorded = (
-                each.rate
-                for each in (records[item.id].loads if item.id in records else ())
-                if (each.on, each.to) == (load.on, load.to)
-            )
-            rate = next((each for each in recorded if each is not None), None)
-            if rate is not None:
-                found.setdefault(key(item, load), rate)
+        if item.id in records:
+            found = recorded_rates(item, records[item.id]) | found
+    return found
+
+
+def recorded_rates(item: Planned, record: TrialRecord) -> dict[Key, HeldRate]:
+    """Return the shared rates that a trial has used."""
+    found: dict[Key, HeldRate] = {}
+    for load in _shared(item):
+        recorded = (each.rate for each in record.loads if (each.on, each.to) == (load.on, load.to))
+        rate = next((each for each in recorded if each is not None), None)
+        if rate is not None:
+            found.setdefault(key(item, load), rate)
     return found

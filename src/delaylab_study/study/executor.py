@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from types import TracebackType
@@ -33,18 +33,18 @@ TRIES = 2
 UNRECORDABLE = (ArithmeticError, LookupError, ValueError, pl.exceptions.PolarsError)
 """Exceptions for numbers of nodes that are possible each, and make no sense together."""
 
-OnStart = Callable[[Planned], None]
-"""A function that is called when a trial begins."""
+OnStart = Callable[[Planned, str], None]
+"""A function that is called when a trial begins, with its machine's name if there are several."""
 
 
 class Executor(Protocol):
     """A runner of blocks; a block stays on one machine."""
 
-    def run(self, block: Block, on_start: OnStart) -> Iterator[TrialOutcome]:
-        """Run the trials of a block that are not finished; yield each one's outcome at its end.
+    def run(self, blocks: Sequence[Block], on_start: OnStart) -> Iterator[TrialOutcome]:
+        """Run the trials of blocks that are not finished; yield each one's outcome at its end.
 
         A trial that fails, or whose lab does not fit, has an outcome that says so. Before the next
-        trial begins, the outcome is the caller's to keep.
+        trial begins on its machine, the outcome is the caller's to keep.
         """
 
 
@@ -99,27 +99,41 @@ class Here(Executor):
         trace: TracebackType | None,
     ) -> None:
         """Take the lab down, if one is up."""
+        self.close()
+
+    def close(self) -> None:
+        """Take the lab down, if one is up."""
         self._bench.close()
 
-    def run(self, block: Block, on_start: OnStart) -> Iterator[TrialOutcome]:
-        """Run a block's trials; the last lab stays up for the next block."""
-        rates = BlockRates(block.trials, block.known)
-        for item in block.trials:
-            if item.id in block.finished:
-                continue
-            on_start(item)
-            captures = block.captures / item.id if block.captures else None
-            outcome = self._run(item, rates, captures, on_start)
-            # First of all it is kept: what follows may fail.
-            yield outcome
-            if any(work.failed for work in outcome.record.work):
-                self._bench.close()  # what ended a node's work may have ended the node
-            else:
-                self._bench.end_trial()
+    def run(self, blocks: Sequence[Block], on_start: OnStart) -> Iterator[TrialOutcome]:
+        """Run the blocks' trials one after the other."""
+        for block in blocks:
+            rates = BlockRates(block.trials, block.known)
+            for item in block.trials:
+                if item.id in block.finished:
+                    continue
+                on_start(item, "")
+                captures = block.captures / item.id if block.captures else None
+                outcome = self.run_trial(item, rates, captures, on_start)
+                # First of all it is kept: what follows may fail.
+                yield outcome
+                self.after(outcome)
 
-    def _run(
-        self, item: Planned, rates: BlockRates, captures: Path | None, on_start: OnStart
+    def after(self, outcome: TrialOutcome) -> None:
+        """Make the lab ready for another trial once the outcome of the last one is kept."""
+        if any(work.failed for work in outcome.record.work):
+            self._bench.close()  # what ended a node's work may have ended the node
+        else:
+            self._bench.end_trial()
+
+    def run_trial(
+        self,
+        item: Planned,
+        rates: BlockRates,
+        captures: Path | None,
+        on_start: OnStart = lambda _item, _machine: None,
     ) -> TrialOutcome:
+        """Run one trial, a failed one twice; `captures` gets its packets, None if none are kept."""
         started = now()
         status: Status = "failed"
         reason, lost = "", None
@@ -127,7 +141,7 @@ class Here(Executor):
             try:
                 found = rates.of(item, self._bench.lab)
                 lab = self._bench.lab(item.combination.lab)
-                on_start(item)  # the start of its lab may have told of itself meanwhile
+                on_start(item, "")  # the start of its lab may have told of itself meanwhile
                 recorded = _measured(lab, item, captures, found)
                 record = _record(item, started, recorded.record, "ok", None)
                 tables = store.checked(record, recorded.tables)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import polars as pl
 
+from delaylab.api.records import MachineRecord
 from delaylab_study.dataset.records.rates import HeldRate
 from delaylab_study.dataset.records.trial import Status, TrialRecord
 from delaylab_study.study.block_rates import Key
@@ -28,12 +29,24 @@ class Block:
 
 
 @dataclass(frozen=True)
+class RanOn:
+    """A machine of a campaign: its name, and what it says of itself."""
+
+    name: str
+    machine: MachineRecord
+
+
+@dataclass(frozen=True)
 class TrialOutcome:
-    """The end of one trial: its record, which says if it is ok, and its tables by name."""
+    """The end of one trial: its record, which says if it is ok, and its tables by name.
+
+    `ran_on` is the machine that ran it, None for the one on which the study was started.
+    """
 
     planned: Planned
     record: TrialRecord
     tables: dict[str, pl.DataFrame]
+    ran_on: RanOn | None = None
 
     @property
     def status(self) -> Status:

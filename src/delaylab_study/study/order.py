@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
+from delaylab.api.documents import Document
 from delaylab.api.errors import BadInput
 from delaylab.api.files import empty_folder, new_folder, side_by_side
 from delaylab.api.lab_files import MachineSpec
@@ -20,6 +21,7 @@ from delaylab_study.dataset.records.study import Extension, Origin, StudyRecord
 from delaylab_study.study.study_lab import StudyLab
 from delaylab_study.study_file.check_event_claims import check_event_claims
 from delaylab_study.study_file.combine import Combination, StudyFile, combinations
+from delaylab_study.study_file.load import study_from
 from delaylab_study.study_file.scale import repeats
 
 LONGEST_ID = 240
@@ -218,6 +220,11 @@ def planned_like(study: StudyFile, record: StudyRecord, repeat: int | None = Non
     wanted = set(record.planned)
     chosen = {each.place for each in planned if each.id in wanted}
     return [each for each in planned if each.place in chosen]
+
+
+def study_in(record: StudyRecord, where: str) -> StudyFile:
+    """Return the study that a record holds whole; `where` names the record in errors."""
+    return study_from(Document(where, record.spec, {}))
 
 
 def resolved(study: StudyFile) -> dict[str, object]:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from itertools import groupby
 from pathlib import Path
 
 from delaylab.api.files import own_folder
+from delaylab.api.records import LOCAL_NAME
 from delaylab_study.dataset import store
+from delaylab_study.dataset.machines import with_machine
 from delaylab_study.study.block_rates import recalled
 from delaylab_study.study.executor import Executor, OnStart
 from delaylab_study.study.job import Block, TrialOutcome
@@ -36,11 +39,11 @@ def run(
         captures = out / "pcap" if pcap else None
         if captures is not None:
             own_folder(captures)
-        for block in blocks(out, planned, captures):
-            for outcome in executor.run(block, on_start):
-                store.write_trial(out, outcome.record, outcome.tables)
-                on_end(outcome)
-                outcomes.append(outcome)
+        for arrived in executor.run([*blocks(out, planned, captures)], on_start):
+            outcome = _of_machine(out, arrived)
+            store.write_trial(out, outcome.record, outcome.tables)
+            on_end(outcome)
+            outcomes.append(outcome)
         store.write_trials_table(out)
     return outcomes
 
@@ -51,3 +54,19 @@ def blocks(out: Path, planned: list[Planned], captures: Path | None) -> Iterator
     known = recalled(out, planned, done)
     for _, trials in groupby(planned, key=lambda item: item.repeat):
         yield Block(tuple(trials), done, known, captures)
+
+
+def _of_machine(out: Path, outcome: TrialOutcome) -> TrialOutcome:
+    """Return an outcome with the machine that it is of; a new machine is added to the dataset.
+
+    A trial knows the machine that ran it as `local`. If that is another one than the dataset's, the
+    trial's hosts get its name.
+    """
+    if outcome.ran_on is None:
+        return outcome
+    name = with_machine(out, outcome.ran_on.name, outcome.ran_on.machine)
+    hosts = {
+        host: name if machine == LOCAL_NAME else machine
+        for host, machine in outcome.record.hosts.items()
+    }
+    return replace(outcome, record=outcome.record.model_copy(update={"hosts": hosts}))

@@ -9,16 +9,14 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-from delaylab.api.documents import Document
 from delaylab.api.files import JsonObject
 from delaylab.api.terminal import lines
 from delaylab_study.dataset import store
 from delaylab_study.dataset.records.study import Origin, StudyRecord
 from delaylab_study.study import estimate, order, runner, ways
-from delaylab_study.study.executor import Here
 from delaylab_study.study.job import TrialOutcome
 from delaylab_study.study_file.combine import StudyFile
-from delaylab_study.study_file.load import study_from
+from delaylab_study.verbs.campaigns import Cluster, executor_on
 
 if TYPE_CHECKING:
     from delaylab_study.papers.paper import Paper
@@ -82,11 +80,13 @@ def planned_in(folder: Path) -> list[order.Planned]:
 
 
 def _study_of(folder: Path, record: StudyRecord) -> StudyFile:
-    return study_from(Document(str(folder / "study.json"), record.spec, {}))
+    return order.study_in(record, str(folder / "study.json"))
 
 
-def run(folder: Path, console: Console, *, pcap: bool = False) -> list[TrialOutcome]:
-    """Run the trials of a study that are not on disk yet."""
+def run(
+    folder: Path, console: Console, *, pcap: bool = False, cluster: Cluster | None = None
+) -> list[TrialOutcome]:
+    """Run the trials of a study that are not on disk yet, here or on the machines of a cluster."""
     planned = planned_in(folder)
     progress = Progress(
         TextColumn("{task.description}", markup=False),
@@ -110,9 +110,13 @@ def run(folder: Path, console: Console, *, pcap: bool = False) -> list[TrialOutc
         bar = progress.add_task("", total=total_s, trials="")
         progress.advance(bar, finished_s)
 
-        def on_start(trial: order.Planned) -> None:
-            progress.update(bar, description=trial.id, trials=f"{count}/{len(planned)}")
-            said(f"trial {count + 1} of {len(planned)}: {trial.id}", 0)
+        def on_start(trial: order.Planned, machine: str) -> None:
+            where = f"{machine}: " if machine else ""
+            progress.update(bar, description=f"{where}{trial.id}", trials=f"{count}/{len(planned)}")
+            said(f"{where}trial {count + 1} of {len(planned)}: {trial.id}", 0)
+
+        def say(what: str) -> None:
+            progress.console.print(f"delaylab: {what}", markup=False, soft_wrap=True)
 
         def on_end(outcome: TrialOutcome) -> None:
             nonlocal count
@@ -123,7 +127,7 @@ def run(folder: Path, console: Console, *, pcap: bool = False) -> list[TrialOutc
             progress.update(bar, description=f"{what} {share:.0%}" if share else what)
             said(what, share)
 
-        with Here(progress=build) as executor:
+        with executor_on(cluster, folder, build, say) as executor:
             return runner.run(folder, planned, executor, on_end, on_start, pcap=pcap)
 
 

@@ -8,7 +8,7 @@ import os
 import signal
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import closing
 from multiprocessing import get_context
@@ -289,14 +289,15 @@ def test_trials_that_differ_in_load_share_a_lab(tmp_path: Path) -> None:
 class InAnotherProcess(Executor):
     """An executor that sends each block to a process of its own, and gets its outcomes back."""
 
-    def run(self, block: Block, on_start: OnStart) -> Iterator[TrialOutcome]:
-        with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
-            yield from pool.submit(run_block, block).result(timeout=PATIENCE_S)
+    def run(self, blocks: Sequence[Block], on_start: OnStart) -> Iterator[TrialOutcome]:
+        for block in blocks:
+            with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+                yield from pool.submit(run_block, block).result(timeout=PATIENCE_S)
 
 
 def run_block(block: Block) -> list[TrialOutcome]:
     with Here() as executor:
-        return list(executor.run(block, lambda _: None))
+        return list(executor.run([block], lambda *_: None))
 
 
 @pytest.mark.usefixtures("run_directory")
@@ -308,7 +309,7 @@ def test_blocks_and_outcomes_are_values_that_another_process_takes_and_gives(
     only = {"environment": {"netns"}, "load": {"rest"}}
     planned = plan_trials(study, "quick", only)
     out = begin(study, "quick", planned, tmp_path / "data")
-    outcomes = runner.run(out, planned, InAnotherProcess(), lambda _: None, lambda _: None)
+    outcomes = runner.run(out, planned, InAnotherProcess(), lambda _: None, lambda *_: None)
     assert [outcome.status for outcome in outcomes] == ["ok"] * len(planned)
     assert store.finished(out) == {item.id for item in planned}
     for item in planned:

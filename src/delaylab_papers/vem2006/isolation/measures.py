@@ -61,7 +61,7 @@ def blocks(
     """Return the trials of one combination of levels, by the repeat that they belong to."""
     kind, size = where
     return {
-        trial.repeat: found
+        trial.block: found
         for group in pick(of_shaping(groups, shaping), kind=kind, size=size, load=load)
         for trial in group.trials
         if (found := _block(trial)) is not None
@@ -80,7 +80,7 @@ def _block(trial: TrialRecord) -> BlockTrial | None:
         return None
     seconds = _seconds(load)
     return BlockTrial(
-        trial.repeat,
+        trial.block,
         {flow.link: flow.received / seconds for flow in load.flows},
         {flow.link: flow.received / _configured(load, seconds) for flow in load.flows},
     )

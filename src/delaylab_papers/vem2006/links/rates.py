@@ -134,7 +134,7 @@ def _received(group: Group, framing: int = FRAMING) -> Received | None:
     for trial in group.trials:
         for load, flow in _streams(trial.loads, MEASURED):
             if flow.received_per_s is not None:
-                by_block[trial.repeat] = flow.received_per_s * bits
+                by_block[trial.block] = flow.received_per_s * bits
                 offered.append(flow.sent / sum(f.sent for f in load.flows) * _sent_per_s(load))
     return Received(by_block, float(np.median(offered)) * bits, group) if by_block else None
 
@@ -265,7 +265,7 @@ def _lost(group: Group) -> dict[int, tuple[float, float]]:
             sent = sum(each.sent for each in others)
             if flow.sent and sent:
                 beside = 1 - sum(each.received for each in others) / sent
-                found[trial.repeat] = 1 - flow.received / flow.sent, beside
+                found[trial.block] = 1 - flow.received / flow.sent, beside
     return found
 
 

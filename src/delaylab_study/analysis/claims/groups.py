@@ -65,14 +65,14 @@ def runs(group: Group, name: str) -> list[Floats] | None:
 
 
 def by_repeat(group: Group, *names: str) -> dict[int, pl.DataFrame]:
-    """Return the packets of each trial that have all of the named values, by the trial's repeat.
+    """Return the packets of each trial that have all of the named values, by the trial's block.
 
     Delays are in µs. Trials without such packets are left out.
     """
     if group.packets is None:
         return {}
     found = group.packets.of_trials(*names)
-    return {group.trials[index].repeat: packets for index, packets in found.items()}
+    return {group.trials[index].block: packets for index, packets in found.items()}
 
 
 def printed(trial: TrialRecord, work: str) -> dict[str, float]:

@@ -65,10 +65,10 @@ def measured(study: Study, trials: list[TrialRecord]) -> MeasuredParts:
     found = MeasuredParts()
     for trial in trials:
         packets = packets_by_way(study, trial)
-        _add_all(found, trial.repeat, packets.whole.of(MEASURED))
+        _add_all(found, trial.block, packets.whole.of(MEASURED))
         for way, those in packets.on.items():
             named = way if len(packets.on) > 1 else ""
-            _add_segments(found, trial.repeat, those.of(MEASURED), named)
+            _add_segments(found, trial.block, those.of(MEASURED), named)
     return found
 
 

@@ -35,9 +35,9 @@ def worked(study: Study, trials: Sequence[TrialRecord]) -> dict[str, Worked]:
             of = found.setdefault(work.name, Worked(work.unit))
             shares = work.fairness.shares if work.fairness is not None else {}
             for node, done in work.nodes.items():
-                of.rates.setdefault(node, {})[trial.repeat] = done.rate
+                of.rates.setdefault(node, {})[trial.block] = done.rate
                 if node in shares:
-                    of.shares.setdefault(node, {})[trial.repeat] = shares[node].of_fair.value
+                    of.shares.setdefault(node, {})[trial.block] = shares[node].of_fair.value
     return found
 
 

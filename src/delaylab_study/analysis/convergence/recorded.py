@@ -172,7 +172,7 @@ def _event(
     lost = inside.filter(pl.col("what") == "lost")["node"].unique().sort().to_list()
     return SeenEvent(
         trial=trial.id,
-        repeat=trial.repeat,
+        repeat=trial.block,
         record=record,
         seen_ns=min(noticed, default=None),
         adjacency_ns=min(adjacent, default=None),

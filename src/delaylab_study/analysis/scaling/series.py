@@ -84,7 +84,7 @@ def _series(work: str, factor: str, groups: Sequence[Group]) -> ScaledWork | Non
         return None
     some.sort(key=lambda group: counted[group.label] or 0)
     jobs = [job for g in some for trial in g.trials for job in trial.work if job.work == work]
-    times = [{t.repeat: _time_s(work, t) for t in group.trials} for group in some]
+    times = [{t.block: _time_s(work, t) for t in group.trials} for group in some]
     blocks = [
         [of_block for each in times if (of_block := each.get(repeat)) is not None]
         for repeat in sorted({repeat for each in times for repeat in each})

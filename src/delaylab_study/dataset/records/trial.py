@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Literal
 
-from pydantic import Field, StringConstraints, model_validator
+from pydantic import Field, PrivateAttr, StringConstraints, model_validator
 
-from delaylab.api.conditions import NOTHING, check_configured
 from delaylab.api.records import (
     MOST_LISTED,
     MOST_POINTS,
@@ -362,39 +361,21 @@ class TrialHead(Record):
 class TrialRecord(Measurement, TrialHead):
     """The record in `trial.json`: one lab, one load, one run of the probe or of work."""
 
+    _block: int | None = PrivateAttr(None)
     tables: dict[Word, TableFile] = Field(
         {},
         description="The file of each table, by the table's name; empty in records of versions "
         "that did not write it.",
     )
 
+    @property
+    def block(self) -> int:
+        """Return the number of its block: the trials of one repeat that ran on one machine.
 
-def check_trial(trial: TrialRecord) -> None:
-    """Raise ValueError if the parts of a trial's record contradict each other."""
-    of_probe = [bool(trial.sender), bool(trial.responder), any(way.request for way in trial.ways)]
-    if trial.status == "ok" and not all(of_probe) and (any(of_probe) or not trial.phases):
-        what = "either a sender, a responder and a way, or phases alone"
-        raise ValueError(f"a trial that is ok has {what}")
-    _check_phases(trial.phases)
-    for way in trial.ways:
-        if (way.request or way.reply) and way.request[:1] != [START]:
-            raise ValueError(f"ways: a request begins at {START}")
-        if way.reply and way.reply[-1] != START:
-            raise ValueError(f"ways: a reply ends at {START}")
-    for engine in trial.links:
-        for direction in engine.directions:
-            for conditions in (direction.configured, direction.configured_first or NOTHING):
-                try:
-                    check_configured(conditions)
-                except ValueError as error:
-                    raise ValueError(f"link {direction.link}, asked: {error}") from None
+        It is the repeat, unless a machine was lost while it ran a block (`blocks.numbered`).
+        """
+        return self.repeat if self._block is None else self._block
 
-
-def _check_phases(phases: list[PhaseTime]) -> None:
-    """Raise ValueError unless phases follow one another, each once."""
-    names = [phase.phase for phase in phases]
-    if len(set(names)) < len(names):
-        raise ValueError("phases: one is there twice")
-    times = [time_ns for phase in phases for time_ns in (phase.start_ns, phase.end_ns)]
-    if times != sorted(times):
-        raise ValueError("phases: one ends before it begins, or before the one ahead of it")
+    def of_block(self, number: int) -> None:
+        """Note the block of a trial that was just read."""
+        self._block = number

@@ -1,0 +1,1 @@
+"""Campaigns: the trials of a study on several machines at once."""

@@ -1,0 +1,35 @@
+"""Tasks that a coordinator has a worker do; they run in the worker, not beside the coordinator."""
+
+from __future__ import annotations
+
+from distributed import Worker, get_worker
+
+from delaylab_study.campaign.parcel import Declared, Parcel, TrialJob
+from delaylab_study.campaign.quiet import quiet
+from delaylab_study.campaign.trials_beside import TrialsBeside
+
+RESOURCE = "lab"
+"""The resource of a worker of which it has one: it runs one lab at a time."""
+_BESIDE = TrialsBeside()
+
+
+def declare(study: bytes) -> Declared:
+    """Return what this machine is, and which trials of a study it cannot run."""
+    return _BESIDE.declare(study)
+
+
+def run_job(job: TrialJob) -> Parcel:
+    """Run a trial in the process beside this one, which sleeps meanwhile."""
+    with quiet(get_worker()):
+        return _BESIDE.run(job)
+
+
+def end_campaign(campaign: str, within_s: float, dask_worker: Worker | None = None) -> None:
+    """End what this machine runs for a campaign, and take down its lab."""
+    del dask_worker  # dask gives it to functions that ask for it; this one is of the process
+    _BESIDE.end(campaign, within_s)
+
+
+def close() -> None:
+    """End the process beside this one."""
+    _BESIDE.close()
