@@ -46,7 +46,8 @@ def test_biased_packets_are_refused_and_sent_again_and_the_raw_ones_stay(
         found = by_load[load].clean
         assert found is not None
         assert (found.sent, found.ended_by) == (0, "deadline")
-        assert found.waited_ns > 10**9
+        # How long depends on how long a busy machine took to send; a packet takes far less.
+        assert found.waited_ns > 10**8
     shown = delaylab("show", str(tmp_path / "data")).stdout
     assert "always: clean: 0 packets kept, 40 refused" in shown
     assert "fewer clean packets than asked for: the deadline came first" in shown
