@@ -123,6 +123,7 @@ class Condition:
     underlays: list[dict[str, Any]] = field(default_factory=list)
     hops: list[dict[str, str]] = field(default_factory=list)
     achieved: dict[str, float] = field(default_factory=dict)
+    machine: str = ""
 
     def clock(self, point: str) -> Clock:
         """The clock of a point, by its name or by the node's part of it; left out: the true one."""
@@ -224,6 +225,20 @@ def write(
     return directory
 
 
+def machine() -> dict[str, Any]:
+    return {
+        "hostname": "bench",
+        "kernel": "6.1.0",
+        "cpu": "Example CPU 2.0 GHz",
+        "cores": 2,
+        "memory_bytes": 4 << 30,
+        "python": "3.11.2",
+        "delaylab": "0.1.0",
+        "agent": "0.1.0",
+        "clock": CLOCK,
+    }
+
+
 def study(conditions: list[Condition], claims: list[str]) -> dict[str, Any]:
     return {
         "format": 2,
@@ -239,17 +254,8 @@ def study(conditions: list[Condition], claims: list[str]) -> dict[str, Any]:
         "claims": claims,
         "planned": [c.id for c in conditions],
         "machines": {
-            LOCAL_NAME: {
-                "hostname": "bench",
-                "kernel": "6.1.0",
-                "cpu": "Example CPU 2.0 GHz",
-                "cores": 2,
-                "memory_bytes": 4 << 30,
-                "python": "3.11.2",
-                "delaylab": "0.1.0",
-                "agent": "0.1.0",
-                "clock": CLOCK,
-            }
+            name: machine()
+            for name in (LOCAL_NAME, *sorted({c.machine for c in conditions if c.machine}))
         },
         "created": "2026-01-01T00:00:00+00:00",
     }
@@ -299,6 +305,7 @@ def trial(condition: Condition, index: int) -> dict[str, Any]:
         "underlays": condition.underlays,
         "rest_blocks": [block.model_dump() for block in condition.rest_blocks],
         "responder_icmp": {"OutErrors": 0},
+        "hosts": dict.fromkeys(("sut", "target"), condition.machine) if condition.machine else {},
     }
 
 

@@ -50,6 +50,7 @@ class CsvTable(StrEnum):
     RTT = "rtt"
     EVENTS = "events"
     LEVELS = "levels"
+    POOLING = "pooling"
     NODES = "nodes"
     MESSAGES = "messages"
     FIGURES = "figures"

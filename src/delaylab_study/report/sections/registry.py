@@ -25,6 +25,7 @@ from delaylab_study.report.sections import (
     machine,
     outages,
     over_time,
+    pooling,
     run,
     scaling,
     slowest,
@@ -44,6 +45,7 @@ _FIRST: Sections = (
 _WORK: Sections = (work.section, scaling.section)
 TERMINAL: Sections = (
     *_FIRST,
+    pooling.section,
     *_WORK,
     clean.section,
     *(accounting.section, astray.section, outages.section, claims.section, links.section),
@@ -51,6 +53,7 @@ TERMINAL: Sections = (
 )
 PAGE: Sections = (
     *_FIRST,
+    pooling.section,
     over_time.section,
     *_WORK,
     clean.section,
@@ -63,6 +66,7 @@ TABLES: dict[str, Callable[[Report], Section]] = {
     **dict.fromkeys(("delays", "rtt"), way.section),
     "events": convergence.section,
     "levels": levels.section,
+    "pooling": pooling.section,
     **dict.fromkeys(("nodes", "messages", "figures"), work.section),
     "scaling": scaling.section,
     **dict.fromkeys(("claims", "scenarios"), claims.section),
@@ -80,7 +84,7 @@ TABLES: dict[str, Callable[[Report], Section]] = {
 """Tables for scripts by their keys, each with the section that has it."""
 STUDY_JSON: tuple[Callable[[Report], JsonObject], ...] = (
     *(head.study_json, way.study_json, levels.study_json, work.study_json, scaling.study_json),
-    *(cost.study_json, claims.study_json, doubts.study_json),
+    *(cost.study_json, claims.study_json, doubts.study_json, pooling.study_json),
 )
 TRIAL_JSON: tuple[Callable[[TrialRecord, Group | None], JsonObject], ...] = (
     *(doubts.trial_json, accounting.trial_json, astray.trial_json, way.trial_json),
