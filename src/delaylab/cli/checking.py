@@ -48,6 +48,16 @@ def doctor(
         Path | None, typer.Option("--lab", metavar="FILE", help="The lab file for --machine.")
     ] = None,
     sudo: Sudo = False,
+    stable: Annotated[
+        bool,
+        typer.Option(
+            "--stable",
+            help="Say instead whether this machine is fit to measure: the same trial many times.",
+        ),
+    ] = False,
+    trials: Annotated[
+        int, typer.Option("--trials", help="The number of trials of --stable; 4 s each.")
+    ] = 10,
     as_json: Json = False,
 ) -> None:
     """Check which node kinds, taps, work and tools run on this machine; say how to get the rest."""
@@ -60,6 +70,9 @@ def doctor(
         return
     if study is not None:
         _examine_study(study, as_json=as_json)
+        return
+    if stable:
+        _examine_stable(kind or ["netns"], trials, as_json=as_json)
         return
     from delaylab.verbs import doctor as verb
 
@@ -89,6 +102,20 @@ def _examine_study(name: str, *, as_json: bool) -> None:
     if forecast is None:
         raise NotHere("the package of studies is not installed", "--study", INSTALL)
     cast("Forecast", forecast)(name, as_json=as_json)
+
+
+def _examine_stable(kinds: list[str], trials: int, *, as_json: bool) -> None:
+    from delaylab.extensions import Additions, load
+    from delaylab.extras import INSTALL
+    from delaylab.verbs.checks import NullTrials
+
+    examine = load(Additions.FORECASTS, "stable")
+    if examine is None:
+        raise NotHere("the package of studies is not installed", "--stable", INSTALL)
+    if kinds[1:]:
+        raise BadInput("--stable is of one kind", "--kind", "name one")
+    if not cast("NullTrials", examine)(kinds[0], trials, as_json=as_json):
+        raise typer.Exit(1)
 
 
 @app.command()

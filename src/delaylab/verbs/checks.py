@@ -49,3 +49,10 @@ class Forecast(Protocol):
 
     def __call__(self, study: str, *, as_json: bool) -> None:
         """Print what this machine can be expected to decide of a study."""
+
+
+class NullTrials(Protocol):
+    """The answer to `doctor --stable`, which another package gives."""
+
+    def __call__(self, kind: str, trials: int, *, as_json: bool) -> bool:
+        """Print whether this machine is fit to measure, by null trials; return True if it is."""

@@ -1,4 +1,4 @@
-"""Forecast of what a machine can decide of a study, for `delaylab doctor --study`."""
+"""Answers of `delaylab doctor` that studies give: `--study` and `--stable`."""
 
 from __future__ import annotations
 
@@ -16,3 +16,14 @@ def forecast(study: str, *, as_json: bool) -> None:
     with bar(console(stderr=True)) as progress:
         expected = study_plans.dry_run(planned, chosen.paper, progress)
     print_found(expected, study_plans.as_json, study_plans.print_summary, as_json=as_json)
+
+
+def stable(kind: str, trials: int, *, as_json: bool) -> bool:
+    """Print whether this machine is fit to measure, by null trials; return True if it is."""
+    from delaylab.api.terminal import bar
+    from delaylab_study.verbs import stable as verb
+
+    with bar(console(stderr=True)) as progress:
+        found = verb.examine(kind, trials, progress)
+    print_found(found, verb.as_json, verb.print_stable, as_json=as_json)
+    return not found.faults
