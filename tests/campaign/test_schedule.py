@@ -83,6 +83,30 @@ def test_a_trial_that_takes_two_machines_with_it_is_set_aside() -> None:
     assert schedule.took("0-0") == list(MACHINES[:MOST_LOST])
 
 
+def test_a_trial_that_takes_one_machine_again_and_again_is_set_aside() -> None:
+    schedule = BlockSchedule(blocks(1, 1))
+    for number in range(1, MOST_LOST + 2):
+        schedule.joined("a")
+        found = schedule.next_for("a")
+        assert found is not None
+        assert (schedule.lost("a") is found) == (number > MOST_LOST)
+    assert schedule.is_done
+
+
+def test_a_dismissed_machine_ends_its_trial_and_gets_no_other() -> None:
+    schedule = BlockSchedule(blocks(1, 3))
+    schedule.joined("a")
+    first = schedule.next_for("a")
+    assert first is not None
+    schedule.dismissed("a")
+    schedule.joined("b")
+    assert schedule.ended("a", first, "ok") == "keep"
+    assert schedule.next_for("a") is None
+    rest = schedule.next_for("b")
+    assert rest is not None
+    assert rest.id == "0-1"
+
+
 def test_a_machine_on_which_three_trials_fail_alone_is_set_aside() -> None:
     schedule = BlockSchedule(blocks(4, 2))
     schedule.joined("bad")

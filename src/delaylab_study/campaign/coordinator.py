@@ -36,8 +36,11 @@ from delaylab_study.study.order import Planned, now
 
 PATIENCE_S = 60.0
 """The time for which a campaign waits for a machine when there is none."""
-GATHER_S = 2.0
-"""The time within which machines that are there at the start are heard of."""
+GATHER_S = 10.0
+"""The longest time for which a campaign waits for what machines are, before it begins."""
+
+STEP_S = 0.1
+"""The time between two looks whether a machine is still awaited."""
 
 Say = Callable[[str], None]
 """A function that tells a person what happened."""
@@ -71,8 +74,8 @@ class Campaign(Executor):
         """Take in the machines that are there, so that the fittest are known before a trial."""
         end_s = time.monotonic() + GATHER_S
         joined: list[MachineJoined] = []
-        while (left_s := end_s - time.monotonic()) > 0:
-            news = self._seats.heard(left_s)
+        while self._seats.awaited() and (left_s := end_s - time.monotonic()) > 0:
+            news = self._seats.heard(min(left_s, STEP_S))
             if isinstance(news, MachineJoined):
                 joined.append(news)
             elif news is not None:
@@ -114,6 +117,8 @@ class Campaign(Executor):
                 self._joined(schedule, name, declared)
             case MachineRefused(name, why):
                 self._once(f"machine {name} is not used: {why}")
+                if name in schedule.running:
+                    yield from self._lost(schedule, name, why)
             case MachineLeft(name, why):
                 if name in self._declared:
                     self._once(f"machine {name} is gone: {why}")
@@ -126,14 +131,23 @@ class Campaign(Executor):
                 pass  # of a trial that this run did not ask for
 
     def _joined(self, schedule: BlockSchedule, name: str, declared: Declared) -> None:
+        if declared.differs:
+            self._once(f"machine {name} is not used: the study {declared.differs}")
+            return
         fewest = min((len(each.unfit) for each in self._declared.values()), default=None)
         if fewest is not None and len(declared.unfit) > fewest:
-            trial, why = next(iter(declared.unfit.items()))
-            self._once(f"machine {name} is not used: it cannot run trial {trial}: {why}")
+            self._unfit(name, declared)
             return
-        self._told.discard(name)
         self._declared[name] = declared
         schedule.joined(name)
+        for other in schedule.usable:
+            if len(self._declared[other].unfit) > len(declared.unfit):
+                self._unfit(other, self._declared[other])
+                schedule.dismissed(other)
+
+    def _unfit(self, name: str, declared: Declared) -> None:
+        trial, why = next(iter(declared.unfit.items()))
+        self._once(f"machine {name} is not used: it cannot run trial {trial}: {why}")
 
     def _lost(self, schedule: BlockSchedule, name: str, why: str) -> Iterator[TrialOutcome]:
         trial = schedule.lost(name)
@@ -179,6 +193,7 @@ def _failed(trial: Planned, reason: str) -> TrialOutcome:
             "index": trial.index,
             "factors": trial.combination.levels,
             "repeat": trial.repeat,
+            "identity": trial.identity,
             "status": "failed",
             "reason": reason,
             "started": at,

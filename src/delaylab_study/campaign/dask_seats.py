@@ -8,6 +8,7 @@ coordinator. So each task is for one worker, and what the scheduler would do abo
 from __future__ import annotations
 
 import time
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from queue import Empty, Queue
 
@@ -32,6 +33,8 @@ LOOK_EVERY_S = 2.0
 """The time between two looks whether the scheduler is still there."""
 GONE_S = 20.0
 """The time for which a scheduler may be away."""
+FETCHED_AT_ONCE = 8
+"""The number of outcomes that are fetched from their machines at once."""
 END_S = 60.0
 """The time that machines have to take down their labs."""
 
@@ -49,6 +52,8 @@ class DaskSeats:
         self._names: dict[str, str] = {}
         self._at: dict[str, str] = {}
         self._runs: dict[str, tuple[str, Future[Parcel]]] = {}
+        self._asked: set[str] = set()
+        self._fetching = ThreadPoolExecutor(FETCHED_AT_ONCE)
         self._campaigns: set[str] = set()
         self._away_since_s: float | None = None
         self._number = 0
@@ -77,6 +82,10 @@ class DaskSeats:
             if (news := self._news(what)) is not None:
                 return news
 
+    def awaited(self) -> bool:
+        """Return True if a worker was asked what it is, and has not answered yet."""
+        return bool(self._asked) or not self._inbox.empty()
+
     def begin(self, name: str, job: TrialJob) -> None:
         """Let a machine run a trial."""
         self._number += 1
@@ -92,7 +101,7 @@ class DaskSeats:
             retries=0,
         )
         self._runs[name] = job.trial, future
-        future.add_done_callback(lambda done: self._inbox.put((name, job.trial, done)))
+        future.add_done_callback(lambda done: self._fetching.submit(self._fetch, name, job, done))
 
     def close(self) -> None:
         """End what runs, take down the labs of all machines, and leave the scheduler."""
@@ -111,6 +120,15 @@ class DaskSeats:
             pass  # machines take their labs down themselves when nobody asks for trials
         finally:
             self._client.close(timeout=5)
+            self._fetching.shutdown(wait=False, cancel_futures=True)
+
+    def _fetch(self, name: str, job: TrialJob, future: Future[Parcel]) -> None:
+        """Get an outcome from its machine, which may end meanwhile; called in a thread."""
+        try:
+            what: object = future.result(timeout=END_S) if future.status == "finished" else None
+        except Exception as error:  # the machine or the way to it is gone
+            what = error
+        self._inbox.put((name, job.trial, future, what))
 
     def _scheduler_said(self, event: tuple[float, object]) -> None:
         _, said = event
@@ -125,8 +143,8 @@ class DaskSeats:
                 return self._left(address)
             case ("asked", str(address), Future() as future):
                 return self._declared(address, future)
-            case (str(name), str(trial), Future() as future):
-                return self._ended(name, trial, future)
+            case (str(name), str(trial), Future() as future, outcome):
+                return self._ended(name, trial, future, outcome)
         return None
 
     def _ask(self, address: str) -> None:
@@ -135,6 +153,7 @@ class DaskSeats:
         if known is None or RESOURCE not in known.get("resources", {}) or address in self._names:
             return
         self._names[address] = str(known["name"])
+        self._asked.add(address)
         self._number += 1
         future = self._client.submit(
             declare,
@@ -149,6 +168,7 @@ class DaskSeats:
         future.add_done_callback(lambda done: self._inbox.put(("asked", address, done)))
 
     def _declared(self, address: str, future: Future[Declared]) -> News | None:
+        self._asked.discard(address)
         name = self._names.get(address)
         if name is None:
             return None
@@ -157,20 +177,23 @@ class DaskSeats:
         self._at[name] = address
         return MachineJoined(name, future.result())
 
-    def _ended(self, name: str, trial: str, future: Future[Parcel]) -> News | None:
+    def _ended(self, name: str, trial: str, future: Future[Parcel], outcome: object) -> News | None:
         known = self._runs.get(name)
         if known is None or known[1] is not future:
-            return None
-        del self._runs[name]
-        if future.status == "finished":
-            try:
-                return TrialEnded(name, trial, future.result(timeout=END_S))
-            except (OSError, TimeoutError) as error:
-                return TrialBroke(name, trial, f"its outcome did not arrive: {_line(error)}")
-        # A worker's death is told by the scheduler, too.
-        return TrialBroke(name, trial, _why(future)) if future.status == "error" else None
+            return None  # the machine was lost before its outcome had arrived
+        if isinstance(outcome, Parcel):
+            del self._runs[name]
+            return TrialEnded(name, trial, outcome)
+        if isinstance(outcome, Exception):
+            del self._runs[name]
+            return TrialBroke(name, trial, f"its outcome did not arrive: {_line(outcome)}")
+        if future.status == "error":
+            del self._runs[name]
+            return TrialBroke(name, trial, _why(future))
+        return None  # a worker's death is told by the scheduler, too
 
     def _left(self, address: str) -> News | None:
+        self._asked.discard(address)
         name = self._names.pop(address, None)
         if name is None or self._at.get(name, address) != address:
             return None

@@ -16,6 +16,7 @@ from delaylab_study.dataset.records.rates import HeldRate
 from delaylab_study.dataset.records.reading import parse_json
 from delaylab_study.dataset.records.study import StudyRecord
 from delaylab_study.dataset.records.tables import TABLES
+from delaylab_study.dataset.records.trial import TrialRecord
 from delaylab_study.study.block_rates import Key
 from delaylab_study.study.job import TrialOutcome
 from delaylab_study.study.order import Planned
@@ -37,6 +38,13 @@ class TrialJob:
 
 
 @dataclass(frozen=True, slots=True)
+class Question:
+    """The question what a machine is, and which trials of a study it cannot run."""
+
+    study: bytes
+
+
+@dataclass(frozen=True, slots=True)
 class Parcel:
     """The outcome of a trial: its record as JSON, its tables as Arrow files, and its captures."""
 
@@ -49,10 +57,12 @@ class Parcel:
 class Declared:
     """The facts that a machine declares: its record as JSON, and the trials that it cannot run.
 
-    `unfit` has the reason for each such trial, by its id.
+    `differs` says how it differs from the machine that the study needs, "" if it does not. `unfit`
+    has the reason for each trial that it cannot run, by the trial's id.
     """
 
     machine: bytes
+    differs: str
     unfit: Mapping[str, str]
 
     def record(self) -> MachineRecord:
@@ -85,14 +95,23 @@ def opened(parcel: Parcel, planned: Planned, captures: Path | None) -> TrialOutc
 
     Raise BadInput if it is not that of the planned trial, or is damaged.
     """
+    record = opened_record(parcel, planned.id)
     where = f"the outcome of trial {planned.id}"
-    record = store.trial_record(parse_json(parcel.record.decode(), where))
-    if record.id != planned.id:
-        raise BadInput(f"it is of another trial, {record.id}", where)
     tables = {name: _table(name, data, where) for name, data in parcel.tables.items()}
     if captures is not None:
         _write(captures / planned.id, parcel.captures)
-    return TrialOutcome(planned, record, tables)
+    # A machine's own plan may have the lab on that machine, which is the same trial.
+    same = record.model_copy(update={"identity": planned.identity})
+    return TrialOutcome(planned, same, tables)
+
+
+def opened_record(parcel: Parcel, trial: str) -> TrialRecord:
+    """Return the record of a trial's outcome that arrived; raise BadInput if it is of another."""
+    where = f"the outcome of trial {trial}"
+    record = store.trial_record(parse_json(parcel.record.decode(), where))
+    if record.id != trial:
+        raise BadInput(f"it is of another trial, {record.id}", where)
+    return record
 
 
 def _written(table: pl.DataFrame) -> bytes:

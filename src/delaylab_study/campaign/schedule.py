@@ -17,7 +17,8 @@ from delaylab_study.study.job import Block
 from delaylab_study.study.order import Planned
 
 MOST_LOST = 2
-"""The number of machines that a trial may take with it. It is then set aside."""
+"""The number of machines that a trial may take with it. It is then set aside; also if it takes one
+of them more often than that."""
 MOST_FAILED = 3
 """The number of trials that may fail on a machine alone. It is then set aside."""
 
@@ -117,11 +118,19 @@ class BlockSchedule:
             return None
         took = self._lost.setdefault(trial.id, [])
         took.append(name)
-        if len(took) >= MOST_LOST:
+        if len(set(took)) >= MOST_LOST or len(took) > MOST_LOST:
             self._open.discard(trial.id)
             return trial
         self._again.append(trial)
         return None
+
+    def dismissed(self, name: str) -> None:
+        """Note that a machine is to get no more trials; what it runs it may end."""
+        seat = self._seats[name]
+        seat.present = False
+        if seat.part is not None and seat.part.left:
+            self._free.appendleft(seat.part)
+        seat.part = None
 
     def took(self, trial: str) -> list[str]:
         """Return the machines that were lost while they ran a trial."""

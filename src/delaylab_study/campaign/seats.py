@@ -62,6 +62,9 @@ class Seats(Protocol):
         Raise DelaylabError if no more will ever be heard.
         """
 
+    def awaited(self) -> bool:
+        """Return True if a machine was asked what it is, and has not answered yet."""
+
     def begin(self, name: str, job: TrialJob) -> None:
         """Let a machine run a trial; its end is heard of later."""
 

@@ -1,4 +1,4 @@
-"""The process of a machine that runs a campaign's trials: `python -m … FD`.
+"""The process that runs a campaign's trials: `python -m … FD [NAME MACHINE]`.
 
 It is a process of its own, so that what the machine's other work needs (a scheduler's heartbeats,
 garbage collection) does not run beside a measurement. It keeps a lab for the next trial, as a study
@@ -13,16 +13,21 @@ import signal
 import sys
 import tempfile
 from contextlib import suppress
+from dataclasses import replace
 from multiprocessing.connection import Connection
 from pathlib import Path
 
 from delaylab.api.errors import DelaylabError
-from delaylab.api.machines import LOCAL
-from delaylab_study.campaign.parcel import Declared, Parcel, TrialJob, packed, study_of
+from delaylab.api.lab_files import MachineSpec
+from delaylab.api.machines import LOCAL, Machine, SshMachine, reach_of
+from delaylab_study.campaign.parcel import Declared, Parcel, Question, TrialJob, packed, study_of
 from delaylab_study.study import fits
 from delaylab_study.study.block_rates import BlockRates
 from delaylab_study.study.executor import Here
+from delaylab_study.study.fits import differing
 from delaylab_study.study.order import Planned, planned_like, study_in
+from delaylab_study.study_file.combine import StudyFile
+from delaylab_study.study_file.placed import OtherMachine
 
 IDLE_S = 10.0
 """The time without a job after which the lab is taken down."""
@@ -31,41 +36,49 @@ WHERE = "the study of a campaign"
 
 
 class Planner:
-    """The trials of the study that jobs are of, planned once for each study."""
+    """The trials of the study that jobs are of, planned once for each study.
 
-    def __init__(self) -> None:
+    `machine` is the machine that carries their labs, None for this one.
+    """
+
+    def __init__(self, machine: OtherMachine | None) -> None:
+        self._machine = machine
         self._study = b""
         self._planned: dict[str, Planned] = {}
 
     def trial(self, job: TrialJob) -> Planned:
         """Return the trial of a job; raise DelaylabError if its study has no such trial."""
-        if job.study != self._study:
-            record = study_of(job.study)
-            found = planned_like(study_in(record, WHERE), record)
-            self._study, self._planned = job.study, {each.id: each for each in found}
+        self._planned_of(job.study)
         if job.trial not in self._planned:
             what = f"the study has no trial {job.trial!r} here"
             raise DelaylabError(what, fix="use one version of delaylab on all machines")
         return self._planned[job.trial]
+
+    def unfit(self, study: bytes) -> dict[str, str]:
+        """Return the trials of a study that the machine cannot run, with the reasons."""
+        self._planned_of(study)
+        return fits.unfit(list(self._planned.values()))
+
+    def study(self, study: bytes) -> StudyFile:
+        """Return a study whose labs are on the machine."""
+        return replace(study_in(study_of(study), WHERE), machine=self._machine)
+
+    def _planned_of(self, study: bytes) -> None:
+        if study != self._study:
+            found = planned_like(self.study(study), study_of(study))
+            self._study, self._planned = study, {each.id: each for each in found}
 
     def block(self, trial: Planned) -> list[Planned]:
         """Return the trials of a trial's block."""
         return [each for each in self._planned.values() if each.repeat == trial.repeat]
 
 
-def declared(study: bytes) -> Declared:
-    """Return what this machine is, and which trials of a study it cannot run."""
-    record = study_of(study)
-    unfit = fits.unfit(planned_like(study_in(record, WHERE), record))
-    return Declared(LOCAL.describe().model_dump_json(by_alias=True).encode(), unfit)
-
-
-def serve(pipe: Connection) -> None:
+def serve(pipe: Connection, machine: OtherMachine | None) -> None:
     """Run the trials that are asked for until the other end is closed.
 
-    A question is a job, or the record of a study, whose answer is what this machine is.
+    Their labs are on `machine`; None is this one.
     """
-    at_work = _AtWork()
+    at_work = _AtWork(machine)
     try:
         while True:
             if not pipe.poll(IDLE_S):
@@ -73,7 +86,7 @@ def serve(pipe: Connection) -> None:
                 pipe.poll(None)
             asked = pipe.recv()
             try:
-                pipe.send(declared(asked) if isinstance(asked, bytes) else at_work.run(asked))
+                pipe.send(at_work.answer(asked))
             except DelaylabError as error:
                 pipe.send(error)
     except (EOFError, ConnectionError):
@@ -85,10 +98,26 @@ def serve(pipe: Connection) -> None:
 class _AtWork:
     """The executor of one campaign after another; its lab stays up between trials."""
 
-    def __init__(self) -> None:
-        self._planner = Planner()
+    def __init__(self, machine: OtherMachine | None) -> None:
+        self._machine, self._planner = machine, Planner(machine)
         self._campaign = ""
         self._executor: Here | None = None
+
+    def answer(self, asked: TrialJob | Question) -> Parcel | Declared:
+        """Return the outcome of a job, or what the machine is."""
+        return self.run(asked) if isinstance(asked, TrialJob) else self.declared(asked)
+
+    def declared(self, asked: Question) -> Declared:
+        """Return what the machine is, and which trials of a study it cannot run."""
+        machine = _machine(self._machine)
+        try:
+            record = machine.describe()
+            differs = differing(self._planner.study(asked.study), record, machine)
+        finally:
+            if isinstance(machine, SshMachine):
+                machine.close()
+        unfit = {} if differs else self._planner.unfit(asked.study)
+        return Declared(record.model_dump_json(by_alias=True).encode(), differs, unfit)
 
     def run(self, job: TrialJob) -> Parcel:
         """Run one trial, and return its outcome."""
@@ -113,7 +142,11 @@ class _AtWork:
             executor.close()
 
 
-def main(descriptor: int) -> None:
+def _machine(machine: OtherMachine | None) -> Machine:
+    return LOCAL if machine is None else SshMachine(machine.name, reach_of(machine.spec))
+
+
+def main(descriptor: int, machine: OtherMachine | None) -> None:
     """Serve the process that started this one, and end with it."""
     ctypes.CDLL(None, use_errno=True).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the process that started this one
@@ -121,7 +154,7 @@ def main(descriptor: int) -> None:
     # What a trial prints is not part of an answer.
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     with suppress(SystemExit):
-        serve(Connection(descriptor))
+        serve(Connection(descriptor), machine)
 
 
 def _end(number: int, _frame: object) -> None:
@@ -129,4 +162,10 @@ def _end(number: int, _frame: object) -> None:
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]))
+    of_other = sys.argv[2:]
+    main(
+        int(sys.argv[1]),
+        OtherMachine(of_other[0], MachineSpec.model_validate_json(of_other[1]))
+        if of_other
+        else None,
+    )

@@ -9,7 +9,8 @@ from multiprocessing import Pipe
 from multiprocessing.connection import Connection
 
 from delaylab.api.errors import DelaylabError
-from delaylab_study.campaign.parcel import Declared, Parcel, TrialJob
+from delaylab_study.campaign.parcel import Declared, Parcel, Question, TrialJob
+from delaylab_study.study_file.placed import OtherMachine
 
 END_S = 60.0
 """The time that a process has to take down its lab."""
@@ -20,9 +21,13 @@ class ProcessEnded(DelaylabError):
 
 
 class TrialsBeside:
-    """A process that runs one trial at a time. Threads may end it while another waits for it."""
+    """A process that runs one trial at a time. Threads may end it while another waits for it.
 
-    def __init__(self) -> None:
+    `machine` is the machine that carries the labs, None for this one.
+    """
+
+    def __init__(self, machine: OtherMachine | None = None) -> None:
+        self._machine = machine
         self._asking = threading.Lock()
         self._process: subprocess.Popen[bytes] | None = None
         self._pipe: Connection | None = None
@@ -30,7 +35,7 @@ class TrialsBeside:
 
     def declare(self, study: bytes) -> Declared:
         """Return what the machine is, and which trials of a study it cannot run."""
-        answer = self._asked(study)
+        answer = self._asked(Question(study))
         if not isinstance(answer, Declared):
             raise ProcessEnded(f"an unexpected answer: {type(answer).__name__}")
         return answer
@@ -64,7 +69,7 @@ class TrialsBeside:
             process.kill()
             process.wait()
 
-    def _asked(self, question: bytes | TrialJob) -> object:
+    def _asked(self, question: Question | TrialJob) -> object:
         with self._asking:
             pipe, process = self._started()
             try:
@@ -82,8 +87,11 @@ class TrialsBeside:
     def _started(self) -> tuple[Connection, subprocess.Popen[bytes]]:
         if self._process is None or self._pipe is None or self._process.poll() is not None:
             ours, theirs = Pipe()
+            other = self._machine
+            of_other = [other.name, other.spec.model_dump_json()] if other is not None else []
+            program = [sys.executable, "-m", f"{__package__}.trial_process"]
             self._process = subprocess.Popen(
-                [sys.executable, "-m", f"{__package__}.trial_process", str(theirs.fileno())],
+                [*program, str(theirs.fileno()), *of_other],
                 pass_fds=[theirs.fileno()],
                 stdin=subprocess.DEVNULL,
             )

@@ -91,6 +91,14 @@ def run(
             "scheduler, such as `tcp://lab0:8786`.",
         ),
     ] = None,
+    machines: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SSH,…",
+            help="Run the trials on these machines, each reached by ssh: names as in `machines:` "
+            "of the study's lab, or as ssh takes them.",
+        ),
+    ] = None,
     tls_ca: Annotated[Path | None, TLS_CA] = None,
     tls_cert: Annotated[Path | None, TLS_CERT] = None,
     tls_key: Annotated[Path | None, TLS_KEY] = None,
@@ -115,7 +123,7 @@ def run(
     from delaylab.api.terminal import bar
     from delaylab_study.dataset.store import read_study, resume_command
     from delaylab_study.verbs import studies, study_plans
-    from delaylab_study.verbs.campaigns import Cluster
+    from delaylab_study.verbs.campaigns import Cluster, where_of
 
     planned = studies.planned_study(loaded.study, scale, levels, repeat) if loaded else None
     if like is not None:
@@ -125,12 +133,14 @@ def run(
             expected = study_plans.dry_run(planned, repeated, progress)
         print_found(expected, study_plans.as_json, study_plans.print_expected, as_json=as_json)
         return
+    cluster = Cluster(scheduler, tls_ca, tls_cert, tls_key) if scheduler else None
+    where = where_of(cluster, machines, planned.study if planned else resume)
+    was_begun = out is not None and (out / "study.json").exists()
     folder = studies.begin(planned, out) if planned else resume or Path()
-    if resume is not None:
-        _prepare_to_resume(resume, repeat)
+    if resume is not None or was_begun:
+        _prepare_to_resume(folder, repeat if resume is not None else None)
     try:
-        cluster = Cluster(scheduler, tls_ca, tls_cert, tls_key) if scheduler else None
-        outcomes = studies.run(folder, console(stderr=True), pcap=pcap, cluster=cluster)
+        outcomes = studies.run(folder, console(stderr=True), pcap=pcap, where=where)
         shown_on = console(stderr=True) if as_json else console()
         report, numbers = studies.finish(folder, shown_on, repeated, numbers=as_json)
         _write_packets(read_study(folder))

@@ -182,6 +182,7 @@ def _record(
             "index": item.index,
             "factors": item.combination.levels,
             "repeat": item.repeat,
+            "identity": item.identity,
             "status": status,
             "reason": reason,
             "started": started,

@@ -5,14 +5,27 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from delaylab.api.errors import DelaylabError
+from delaylab.api.machines import Machine
+from delaylab.api.progress import silent
+from delaylab.api.records import MachineRecord
 from delaylab_study import loads
 from delaylab_study.study.order import Planned
+from delaylab_study.study_file.combine import StudyFile
+from delaylab_study.study_file.machine_needs import differences
 
 
 def unfit(planned: Sequence[Planned]) -> dict[str, str]:
     """Return the trials that cannot be run here, by id, each with the reason."""
     found = ((trial.id, trial.lab.why_not or _lacking(trial)) for trial in planned)
     return {trial: why for trial, why in found if why}
+
+
+def differing(study: StudyFile, record: MachineRecord, machine: Machine) -> str:
+    """Return how a machine differs from the one that a study needs; "" if it does not."""
+    needs = study.spec.machine
+    if needs is None:
+        return ""
+    return "; ".join(differences(needs, record, lambda: machine.why_no_kvm(silent)))
 
 
 def emulated(planned: Sequence[Planned]) -> frozenset[str]:

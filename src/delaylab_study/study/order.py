@@ -18,6 +18,7 @@ from delaylab.api.running import check_packages
 from delaylab_study import loads
 from delaylab_study.dataset import store
 from delaylab_study.dataset.records.study import Extension, Origin, StudyRecord
+from delaylab_study.study.identity import identity
 from delaylab_study.study.study_lab import StudyLab
 from delaylab_study.study_file.check_event_claims import check_event_claims
 from delaylab_study.study_file.combine import Combination, StudyFile, combinations
@@ -34,7 +35,7 @@ Placed = tuple[StudyLab, int, Combination]
 class Planned:
     """One trial to run; `place` is that of its combination in the order of the file.
 
-    `lab` is shared by all trials whose labs are equal.
+    `lab` is shared by all trials whose labs are equal. `seed` is the study's.
     """
 
     id: str
@@ -43,6 +44,12 @@ class Planned:
     combination: Combination
     lab: StudyLab
     place: int = 0
+    seed: int = 0
+
+    @property
+    def identity(self) -> str:
+        """Return the hash of all that decides what is measured, and the repeat and the seed."""
+        return identity(self.combination, self.repeat, self.seed)
 
 
 def plan_trials(
@@ -67,7 +74,7 @@ def plan_trials(
         for each in _shuffled(groups, order)
     ]
     return [
-        Planned(_id(study, block, each), index, block, each, lab, place)
+        Planned(_id(study, block, each), index, block, each, lab, place, study.spec.seed)
         for index, (block, lab, place, each) in enumerate(in_order)
         if all(each.levels[factor] in levels for factor, levels in only.items())
     ]

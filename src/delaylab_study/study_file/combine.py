@@ -25,6 +25,7 @@ from delaylab_study.study_file.expand_jobs import expand_loads
 from delaylab_study.study_file.loads import FramesLoad, HeldFramesLoad, LoadSpec, PairLoad
 from delaylab_study.study_file.model import StudySpec
 from delaylab_study.study_file.needs import needs
+from delaylab_study.study_file.placed import OtherMachine, on_machine
 from delaylab_study.study_file.probe import ProbeSpec
 from delaylab_study.study_file.scale import changeable, scaled
 from delaylab_study.study_file.trial_counts import check_trials
@@ -62,13 +63,15 @@ class StudyFile:
     """A study and the documents that it came from.
 
     `lab_document` is the lab's own file, or the study's where the lab is inline; `lab_at` is the
-    lab's place in it.
+    lab's place in it. `machine` is the machine that is to carry the labs, None if they stay where
+    they say.
     """
 
     spec: StudySpec
     document: Document
     lab_document: Document
     lab_at: Location
+    machine: OtherMachine | None = None
 
     @property
     def lab_data(self) -> dict[str, object]:
@@ -119,6 +122,8 @@ def combinations(study: StudyFile, scale: str) -> Iterator[Combination]:
                     place = _change(parts, path, value, study.document, at)
                     given[place] = study.document.where(at)
         loads = changed(loads, of_loads, study.document)
+        if study.machine is not None:
+            lab = on_machine(lab, study.machine)
         yield _checked(
             study,
             levels,

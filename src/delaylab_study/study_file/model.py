@@ -10,6 +10,7 @@ from delaylab.api.lab_files import LabSpec
 from delaylab.api.models import Name, Spec
 from delaylab_study.study_file.claims import ClaimSpec, LevelName
 from delaylab_study.study_file.loads import LoadSpec
+from delaylab_study.study_file.machine_needs import MachineNeedsSpec
 from delaylab_study.study_file.probe import ProbeSpec
 from delaylab_study.study_file.series import SeriesSpec, levels_of
 from delaylab_study.study_file.work import WorkSpec
@@ -63,6 +64,11 @@ class StudySpec(Spec):
         description="The sizes of the study by name. A scale is changes of the study: "
         "`probe.count: 200`; `factors.FACTOR.LEVEL:` with a level's new content; `repeat: N`; "
         "`design:` with blocks `{factor: [levels]}` that run instead of every combination.",
+    )
+    machine: MachineNeedsSpec | None = Field(
+        None,
+        description="The machine that the study needs. One that differs is refused, with the "
+        "difference; left out, any machine will do.",
     )
     repeat: int = Field(
         1, gt=0, description="The number of trials of each combination of levels, one per block."

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
+from delaylab.api.errors import BadInput
 from delaylab.api.files import JsonObject
 from delaylab.api.terminal import lines
 from delaylab_study.dataset import store
@@ -16,7 +17,7 @@ from delaylab_study.dataset.records.study import Origin, StudyRecord
 from delaylab_study.study import estimate, order, runner, ways
 from delaylab_study.study.job import TrialOutcome
 from delaylab_study.study_file.combine import StudyFile
-from delaylab_study.verbs.campaigns import Cluster, executor_on
+from delaylab_study.verbs.campaigns import Where, executor_on
 
 if TYPE_CHECKING:
     from delaylab_study.papers.paper import Paper
@@ -57,7 +58,14 @@ def planned_study_like(folder: Path) -> PlannedStudy:
 
 
 def begin(chosen: PlannedStudy, out: Path | None) -> Path:
-    """Create a new dataset's directory, with `study.json` in it; return its path."""
+    """Create a new dataset's directory, with `study.json` in it; return its path.
+
+    If `out` is a dataset of the same trials, it is left as it is: the run goes on with it. Raise
+    BadInput if it is another dataset.
+    """
+    if out is not None and (out / "study.json").exists():
+        _check_same(chosen, out)
+        return out
     return order.begin(
         chosen.study,
         chosen.scale,
@@ -66,6 +74,18 @@ def begin(chosen: PlannedStudy, out: Path | None) -> Path:
         repeat=chosen.repeat,
         like=chosen.like,
     )
+
+
+def _check_same(chosen: PlannedStudy, folder: Path) -> None:
+    """Raise BadInput if a dataset has other trials than a study that is about to run."""
+    there = {each.id: each.identity for each in planned_in(folder)}
+    here = {each.id: each.identity for each in chosen.planned}
+    for name in (*here, *there):
+        if here.get(name) != there.get(name):
+            only = name not in there or name not in here
+            what = "only one of the two has it" if only else "it is another trial there"
+            fix = "give a new directory, or the same study, scale, levels and --repeat"
+            raise BadInput(f"a dataset of other trials: {name}: {what}", str(folder), fix)
 
 
 def extend(folder: Path, repeat: int) -> None:
@@ -84,9 +104,9 @@ def _study_of(folder: Path, record: StudyRecord) -> StudyFile:
 
 
 def run(
-    folder: Path, console: Console, *, pcap: bool = False, cluster: Cluster | None = None
+    folder: Path, console: Console, *, pcap: bool = False, where: Where = None
 ) -> list[TrialOutcome]:
-    """Run the trials of a study that are not on disk yet, here or on the machines of a cluster."""
+    """Run the trials of a study that are not on disk yet, here or on other machines."""
     planned = planned_in(folder)
     progress = Progress(
         TextColumn("{task.description}", markup=False),
@@ -127,7 +147,7 @@ def run(
             progress.update(bar, description=f"{what} {share:.0%}" if share else what)
             said(what, share)
 
-        with executor_on(cluster, folder, build, say) as executor:
+        with executor_on(where, folder, build, say) as executor:
             return runner.run(folder, planned, executor, on_end, on_start, pcap=pcap)
 
 

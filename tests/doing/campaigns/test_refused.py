@@ -37,7 +37,7 @@ def test_a_cluster_without_machines_is_one_line(
     planned = planned_study(load_study(study(tmp_path, repeats=1)), "quick", {})
     folder = begin(planned, tmp_path / "data")
     with cluster(tmp_path) as made, pytest.raises(DelaylabError) as error:
-        run(folder, Console(stderr=True), cluster=Cluster(made.address))
+        run(folder, Console(stderr=True), where=Cluster(made.address))
     assert str(error.value) == (
         "no machine to run 2 trials on (start `delaylab worker` on a machine, then resume the run)"
     )

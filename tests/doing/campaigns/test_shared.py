@@ -47,6 +47,13 @@ def test_to_run_again_is_to_resume_with_or_without_the_cluster(
     with cluster(tmp_path) as made:
         made.worker("lab1")
         delaylab("run", "--resume", str(out), "--repeat", "3", "--on", made.address)
+        again = ("--repeat", "3", "--out", str(out), "--on", made.address)
+        delaylab("run", str(file), *again)
+        assert len(read_study(out).trials) == 6, "all trials were there"
+        file.write_text(file.read_text().replace("delay: 1ms", "delay: 2ms"))
+        said = delaylab("run", str(file), *again, code=2)
+        assert "a dataset of other trials" in said.stderr
+        assert "it is another trial there" in said.stderr
     after = read_study(out).trials
     assert {trial.id: trial.ended for trial in after if trial.id in before} == before
     assert {trial.machine for trial in after if trial.id not in before} == {"lab1"}

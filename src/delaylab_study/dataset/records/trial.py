@@ -344,6 +344,11 @@ class TrialHead(Record):
     index: Count = Field(description="The place of the trial in the order of running.")
     factors: dict[Word, Text] = Field(description="The level of each factor.")
     repeat: Count = Field(description="The number of the repeat, from 1 on.")
+    identity: Text | None = Field(
+        None,
+        description="A hash of all that decides what is measured: the resolved lab, loads, probe "
+        "and work, the repeat and the seed. It is null in records of versions without it.",
+    )
     status: Status = Field(
         description="`failed` after two failures, `skipped` if the lab did not fit into memory or "
         "names CPUs that the machine lacks. Neither has data."
