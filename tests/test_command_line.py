@@ -75,7 +75,18 @@ def test_every_verb_of_a_running_lab_takes_its_name_by_one_option() -> None:
     others = {name for name, _ in commands(get_command(whole()))} - named
     assert others == {
         *("plan", "graph", "up", "ps", "image", "doctor", "schema", "import", "generate", "place"),
-        *("run", "worker", "report", "charts", "show", "compare", "replay", "ping", "noise"),
+        *(
+            "run",
+            "worker",
+            "export",
+            "report",
+            "charts",
+            "show",
+            "compare",
+            "replay",
+            "ping",
+            "noise",
+        ),
     }
 
 

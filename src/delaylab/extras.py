@@ -23,6 +23,7 @@ EXTRAS = {
         "vl_convert",
     ),
     "cluster": ("dask", "distributed"),
+    "package": ("rocrate",),
 }
 """The packages of each extra, by the names that Python imports them by."""
 INSTALL = "pip install 'delaylab[study]'"

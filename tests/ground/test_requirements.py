@@ -32,8 +32,8 @@ def asked() -> list[str]:
     """The requirements of the project: to run, for studies, to be developed, to be built."""
     told = tomllib.loads((ROOT / "pyproject.toml").read_text())
     extras = told["project"]["optional-dependencies"]
-    wanted = (*extras["study"], *extras["cluster"], *extras["dev"])
-    assert "delaylab[study,cluster]" in extras["dev"], "who develops has all"
+    wanted = (*extras["study"], *extras["cluster"], *extras["package"], *extras["dev"])
+    assert "delaylab[study,cluster,package]" in extras["dev"], "who develops has all"
     whole = [*told["project"]["dependencies"], *wanted, *told["build-system"]["requires"]]
     return [each for each in whole if not each.startswith("delaylab[")]
 

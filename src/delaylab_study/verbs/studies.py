@@ -7,17 +7,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from delaylab.api.errors import BadInput
 from delaylab.api.files import JsonObject
-from delaylab.api.terminal import lines
 from delaylab_study.dataset import store
 from delaylab_study.dataset.records.study import Origin, StudyRecord
 from delaylab_study.study import estimate, order, runner, ways
 from delaylab_study.study.job import TrialOutcome
 from delaylab_study.study_file.combine import StudyFile
 from delaylab_study.verbs.campaigns import Where, executor_on
+from delaylab_study.verbs.run_progress import RunProgress
 
 if TYPE_CHECKING:
     from delaylab_study.papers.paper import Paper
@@ -108,47 +107,13 @@ def run(
 ) -> list[TrialOutcome]:
     """Run the trials of a study that are not on disk yet, here or on other machines."""
     planned = planned_in(folder)
-    progress = Progress(
-        TextColumn("{task.description}", markup=False),
-        BarColumn(),
-        TextColumn("{task.fields[trials]}", markup=False),
-        TimeRemainingColumn(),
-        console=console,
-        transient=True,
-    )
-    # Trials differ in length: progress counts the time that each is expected to take, and the bar
-    # corrects the rest by the time that earlier trials took.
-    expected = {
-        trial.id: seconds
-        for trial, seconds in zip(planned, estimate.trials_s(planned), strict=True)
-    }
-    done = store.finished(folder)
-    count = len(done)
-    with lines(console) as said, progress:
-        finished_s = sum(seconds for name, seconds in expected.items() if name in done)
-        total_s = sum(expected.values())
-        bar = progress.add_task("", total=total_s, trials="")
-        progress.advance(bar, finished_s)
-
-        def on_start(trial: order.Planned, machine: str) -> None:
-            where = f"{machine}: " if machine else ""
-            progress.update(bar, description=f"{where}{trial.id}", trials=f"{count}/{len(planned)}")
-            said(f"{where}trial {count + 1} of {len(planned)}: {trial.id}", 0)
-
-        def say(what: str) -> None:
-            progress.console.print(f"delaylab: {what}", markup=False, soft_wrap=True)
-
-        def on_end(outcome: TrialOutcome) -> None:
-            nonlocal count
-            count += 1
-            progress.advance(bar, expected[outcome.planned.id])
-
-        def build(what: str, share: float) -> None:
-            progress.update(bar, description=f"{what} {share:.0%}" if share else what)
-            said(what, share)
-
-        with executor_on(where, folder, build, say) as executor:
-            return runner.run(folder, planned, executor, on_end, on_start, pcap=pcap)
+    seconds = estimate.trials_s(planned)
+    expected = {trial.id: s for trial, s in zip(planned, seconds, strict=True)}
+    with (
+        RunProgress(console, expected, store.finished(folder)) as shown,
+        executor_on(where, folder, shown.building, shown.say) as executor,
+    ):
+        return runner.run(folder, planned, executor, shown.ended, shown.started, pcap=pcap)
 
 
 def finish(

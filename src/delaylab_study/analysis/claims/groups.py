@@ -8,7 +8,7 @@ import polars as pl
 
 from delaylab_study.analysis.claims.claim import ENOUGH, NotTestable
 from delaylab_study.analysis.group import Group
-from delaylab_study.analysis.statistics.quantiles import Floats
+from delaylab_study.analysis.statistics.runs import Floats, RunInBlocks
 from delaylab_study.dataset.records.trial import TrialRecord
 
 EACH_ENOUGH = f"each with at least {ENOUGH} packets"
@@ -58,10 +58,15 @@ def samples(group: Group, name: str) -> Floats | None:
 def runs(group: Group, name: str) -> list[Floats] | None:
     """Return a group's delays by name in µs, one series for each trial.
 
-    Return None if there are fewer than `ENOUGH`.
+    Those of several machines know their blocks. Return None if there are fewer than `ENOUGH`.
     """
     found = group.packets.series(name) if group.packets else []
-    return found if sum(map(len, found)) >= ENOUGH else None
+    if sum(map(len, found)) < ENOUGH:
+        return None
+    if group.packets is None or len({trial.machine for trial in group.trials}) < 2:
+        return found
+    blocks = [group.trials[index].block for index in group.packets.of_trials(name)]
+    return RunInBlocks(found, blocks)
 
 
 def by_repeat(group: Group, *names: str) -> dict[int, pl.DataFrame]:

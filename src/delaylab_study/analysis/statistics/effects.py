@@ -19,6 +19,7 @@ from delaylab_study.analysis.statistics.runs import (
     Floats,
     Interval,
     Run,
+    RunInBlocks,
     Series,
     as_run,
     whole,
@@ -33,6 +34,8 @@ from delaylab_study.analysis.statistics.wilson import wilson
 
 Value = TypeVar("Value")
 DECILES = tuple(round(q / 10, 1) for q in range(1, 10))
+FEWEST_BLOCKS, FEWEST_IN_BLOCK = 3, 30
+"""The fewest blocks over which a statistic is averaged, and the fewest packets of a trial there."""
 UNKNOWN = (-math.inf, math.inf)
 """Interval of an effect of which the packets say nothing: too few of them are independent."""
 SHARE = (0.0, 1.0)
@@ -52,8 +55,11 @@ def estimate(series: Sequence[Series], of: Statistic) -> Effect:
 
     `of` takes one array per series whose last axis holds the packets, and returns one value per
     leading index. The interval is Student's, from the memory of the packets' influences
-    (`influence`). There is none if too few independent packets carry the statistic of a tail.
+    (`influence`). Of trials that know their blocks it is the mean over blocks. There is none if too few independent packets carry the statistic of a tail.
     """
+    in_blocks = [each for each in series if isinstance(each, RunInBlocks)]
+    if len(in_blocks) == len(series) and (within := _within_blocks(in_blocks, of)) is not None:
+        return within
     runs = [as_run(each) for each in series]
     value = float(of([whole(run)[None, :] for run in runs])[0])
     found = influence.among_packets(runs, of)
@@ -62,6 +68,23 @@ def estimate(series: Sequence[Series], of: Statistic) -> Effect:
         return Effect(value, UNKNOWN)
     half = max(distance(freedom, LEVEL) * error, _half(influence.among_trials(runs, of)))
     return Effect(value, (value - half, value + half))
+
+
+def _within_blocks(runs: Sequence[RunInBlocks], of: Statistic) -> Effect | None:
+    """Return the mean of a statistic over the blocks that all runs have; None if they are too few.
+
+    The trials of a block ran on one machine, so what a machine does to all of its trials is no
+    noise of a comparison, and machines that differ are not mixed in one distribution.
+    """
+    blocks = [
+        block
+        for block in sorted(frozenset[int].intersection(*(frozenset(run.blocks) for run in runs)))
+        if all(len(run.of(block)) >= FEWEST_IN_BLOCK for run in runs)
+    ]
+    if len(blocks) < FEWEST_BLOCKS:
+        return None
+    values = [float(of([run.of(block)[None, :] for run in runs])[0]) for block in blocks]
+    return mean_of_few(np.array(values))
 
 
 def of_medians(function: Callable[..., Floats]) -> Statistic:

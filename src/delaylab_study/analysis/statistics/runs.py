@@ -18,6 +18,23 @@ Run = Sequence[Floats]
 Series = Floats | Run
 """A run, or the one series of a run of one trial."""
 
+
+class RunInBlocks(list[Floats]):
+    """A run whose trials ran on several machines: `blocks` has the block of each trial.
+
+    The trials of one block ran on one machine, so what the machine does is the same in all of them.
+    """
+
+    def __init__(self, series: Sequence[Floats], blocks: Sequence[int]) -> None:
+        kept = [(trial, block) for trial, block in zip(series, blocks, strict=True) if len(trial)]
+        super().__init__(trial for trial, _ in kept)
+        self.blocks = tuple(block for _, block in kept)
+
+    def of(self, block: int) -> Floats:
+        """Return the packets of a block's trial."""
+        return self[self.blocks.index(block)]
+
+
 LEVEL = 0.95
 """Confidence level of intervals that readers see."""
 

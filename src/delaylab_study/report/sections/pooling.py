@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from delaylab.api.files import JsonObject
+from delaylab_study.analysis.claims.doubted import UNDERMINING, kinds_by_trial
 from delaylab_study.analysis.compared.machines import MARGIN, MachinePair, machine_pairs
 from delaylab_study.report import value as v
 from delaylab_study.report import written
@@ -36,7 +37,7 @@ def section(report: Report) -> v.Section:
         "pooling",
         [
             v.Heading("Trials of several machines", 2),
-            *(v.Line(said) for said in _said(found)),
+            *(v.Line(said) for said in (*_said(found), *_doubted(report))),
             v.note(NOTE),
             v.Table(COLUMNS, [_row(pair) for pair in found], "Machines", NOTE, key="pooling"),
         ],
@@ -59,6 +60,26 @@ def _said(found: list[MachinePair]) -> Iterator[str]:
         yield (
             f"{' and '.join(machines)}: may trials be pooled? {', '.join(parts)} of "
             f"{answers.total()} combinations of levels"
+        )
+
+
+def _doubted(report: Report) -> Iterator[str]:
+    """Yield a line for each machine: how many of its trials are in doubt, and why.
+
+    Doubts are those that leave claims open.
+    """
+    doubts = kinds_by_trial(report.groups)
+    by_machine: dict[str, list[set[str]]] = {}
+    for trial in (each for group in report.groups for each in group.trials):
+        if trial.machine is not None:
+            undermining = {kind for kind in doubts[trial.id] if kind in UNDERMINING}
+            by_machine.setdefault(trial.machine, []).append(undermining)
+    for machine, found in sorted(by_machine.items()):
+        why = sorted(set[str]().union(*found))
+        in_doubt = sum(map(bool, found))
+        yield (
+            f"{machine}: {len(found)} trials, {in_doubt} of them in doubt"
+            + (f" ({', '.join(why)})" if why else "")
         )
 
 
