@@ -19,6 +19,7 @@ from delaylab_study.dataset import store
 from delaylab_study.dataset.records.tables import HOSTS, TABLES
 from delaylab_study.dataset.records.trial import RestBlock
 from delaylab_study.trial.rest import schedule
+from tests.machine import machine
 
 REQUEST = {
     "netns": [f"sender.{p}" for p in ("app", "qdisc", "stack", "vif", "uplink")] + ["wire"],
@@ -225,20 +226,6 @@ def write(
     return directory
 
 
-def machine() -> dict[str, Any]:
-    return {
-        "hostname": "bench",
-        "kernel": "6.1.0",
-        "cpu": "Example CPU 2.0 GHz",
-        "cores": 2,
-        "memory_bytes": 4 << 30,
-        "python": "3.11.2",
-        "delaylab": "0.1.0",
-        "agent": "0.1.0",
-        "clock": CLOCK,
-    }
-
-
 def study(conditions: list[Condition], claims: list[str]) -> dict[str, Any]:
     return {
         "format": 2,
@@ -254,7 +241,7 @@ def study(conditions: list[Condition], claims: list[str]) -> dict[str, Any]:
         "claims": claims,
         "planned": [c.id for c in conditions],
         "machines": {
-            name: machine()
+            name: machine(CLOCK)
             for name in (LOCAL_NAME, *sorted({c.machine for c in conditions if c.machine}))
         },
         "created": "2026-01-01T00:00:00+00:00",

@@ -46,6 +46,7 @@ from delaylab.spec.timeline.model import MomentSpec
 from delaylab_study.study_file.claims import ClaimSpec, LimitsSpec, PublishedSpec
 from delaylab_study.study_file.clean import CleanSpec
 from delaylab_study.study_file.loads import LoadSpec
+from delaylab_study.study_file.machine_needs import MachineNeedsSpec
 from delaylab_study.study_file.model import StudySpec
 from delaylab_study.study_file.probe import ProbeSpec
 from delaylab_study.study_file.work import FigureSpec, WorkSpec
@@ -293,6 +294,9 @@ _TEXTS: dict[type[BaseModel], str] = {
         """,
     ProbeSpec: """
         probe: {from: client, to: server, protocol: udp, count: 1000, interval: 1ms, late: 200ms}
+        """,
+    MachineNeedsSpec: """
+        machine: {cpus: 4, memory: 8GiB, kvm: true, model: EPYC}
         """,
     CleanSpec: """
         probe:

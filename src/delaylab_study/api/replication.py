@@ -18,6 +18,7 @@ from rocrate.model.person import Person
 from rocrate.rocrate import ROCrate
 
 from delaylab.api.errors import BadInput, DelaylabError
+from delaylab.api.files import JsonObject
 from delaylab.api.records import MachineRecord
 from delaylab_study.api.datasets import Dataset
 from delaylab_study.api.export import export
@@ -167,7 +168,7 @@ def _stage(dataset: Dataset, folder: Path, credit: Credit) -> None:
     export(dataset, folder / "tables", ["claims", "scenarios"], "csv")
 
 
-def _checks(dataset: Dataset) -> list[dict[str, object]]:
+def _checks(dataset: Dataset) -> list[JsonObject]:
     """Return what speaks against each trial."""
     return [
         {
@@ -181,7 +182,7 @@ def _checks(dataset: Dataset) -> list[dict[str, object]]:
     ]
 
 
-def _citation(dataset: Dataset, credit: Credit) -> dict[str, object]:
+def _citation(dataset: Dataset, credit: Credit) -> JsonObject:
     """Return the content of CITATION.cff, version 1.2.0 of the format."""
     study = dataset.study
     return {

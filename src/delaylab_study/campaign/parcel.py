@@ -38,7 +38,7 @@ class TrialJob:
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class MachineQuestion:
     """The question what a machine is, and which trials of a study it cannot run."""
 
     study: bytes

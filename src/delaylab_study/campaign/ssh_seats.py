@@ -22,7 +22,7 @@ from delaylab_study.campaign.seats import (
     TrialEnded,
 )
 from delaylab_study.campaign.trials_beside import ProcessEnded, TrialsBeside
-from delaylab_study.study_file.placed import OtherMachine
+from delaylab_study.study_file.placed import StudyMachine
 
 AGAIN_S = 10.0
 """The time after which a machine that was lost is asked again."""
@@ -31,7 +31,7 @@ AGAIN_S = 10.0
 class SshSeats:
     """Machines by their names, each with a process here that runs trials there."""
 
-    def __init__(self, machines: Sequence[OtherMachine], study: bytes) -> None:
+    def __init__(self, machines: Sequence[StudyMachine], study: bytes) -> None:
         self._study = study
         self._beside = {each.name: TrialsBeside(each) for each in machines}
         self._inbox: Queue[News] = Queue()

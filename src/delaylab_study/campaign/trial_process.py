@@ -20,14 +20,21 @@ from pathlib import Path
 from delaylab.api.errors import DelaylabError
 from delaylab.api.lab_files import MachineSpec
 from delaylab.api.machines import LOCAL, Machine, SshMachine, reach_of
-from delaylab_study.campaign.parcel import Declared, Parcel, Question, TrialJob, packed, study_of
+from delaylab_study.campaign.parcel import (
+    Declared,
+    MachineQuestion,
+    Parcel,
+    TrialJob,
+    packed,
+    study_of,
+)
 from delaylab_study.study import fits
 from delaylab_study.study.block_rates import BlockRates
 from delaylab_study.study.executor import Here
 from delaylab_study.study.fits import differing
 from delaylab_study.study.order import Planned, planned_like, study_in
 from delaylab_study.study_file.combine import StudyFile
-from delaylab_study.study_file.placed import OtherMachine
+from delaylab_study.study_file.placed import StudyMachine
 
 IDLE_S = 10.0
 """The time without a job after which the lab is taken down."""
@@ -41,7 +48,7 @@ class Planner:
     `machine` is the machine that carries their labs, None for this one.
     """
 
-    def __init__(self, machine: OtherMachine | None) -> None:
+    def __init__(self, machine: StudyMachine | None) -> None:
         self._machine = machine
         self._study = b""
         self._planned: dict[str, Planned] = {}
@@ -73,7 +80,7 @@ class Planner:
         return [each for each in self._planned.values() if each.repeat == trial.repeat]
 
 
-def serve(pipe: Connection, machine: OtherMachine | None) -> None:
+def serve(pipe: Connection, machine: StudyMachine | None) -> None:
     """Run the trials that are asked for until the other end is closed.
 
     Their labs are on `machine`; None is this one.
@@ -98,16 +105,16 @@ def serve(pipe: Connection, machine: OtherMachine | None) -> None:
 class _AtWork:
     """The executor of one campaign after another; its lab stays up between trials."""
 
-    def __init__(self, machine: OtherMachine | None) -> None:
+    def __init__(self, machine: StudyMachine | None) -> None:
         self._machine, self._planner = machine, Planner(machine)
         self._campaign = ""
         self._executor: Here | None = None
 
-    def answer(self, asked: TrialJob | Question) -> Parcel | Declared:
+    def answer(self, asked: TrialJob | MachineQuestion) -> Parcel | Declared:
         """Return the outcome of a job, or what the machine is."""
         return self.run(asked) if isinstance(asked, TrialJob) else self.declared(asked)
 
-    def declared(self, asked: Question) -> Declared:
+    def declared(self, asked: MachineQuestion) -> Declared:
         """Return what the machine is, and which trials of a study it cannot run."""
         machine = _machine(self._machine)
         try:
@@ -142,11 +149,11 @@ class _AtWork:
             executor.close()
 
 
-def _machine(machine: OtherMachine | None) -> Machine:
+def _machine(machine: StudyMachine | None) -> Machine:
     return LOCAL if machine is None else SshMachine(machine.name, reach_of(machine.spec))
 
 
-def main(descriptor: int, machine: OtherMachine | None) -> None:
+def main(descriptor: int, machine: StudyMachine | None) -> None:
     """Serve the process that started this one, and end with it."""
     ctypes.CDLL(None, use_errno=True).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the process that started this one
@@ -165,7 +172,7 @@ if __name__ == "__main__":
     of_other = sys.argv[2:]
     main(
         int(sys.argv[1]),
-        OtherMachine(of_other[0], MachineSpec.model_validate_json(of_other[1]))
+        StudyMachine(of_other[0], MachineSpec.model_validate_json(of_other[1]))
         if of_other
         else None,
     )

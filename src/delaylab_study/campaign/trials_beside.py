@@ -9,8 +9,8 @@ from multiprocessing import Pipe
 from multiprocessing.connection import Connection
 
 from delaylab.api.errors import DelaylabError
-from delaylab_study.campaign.parcel import Declared, Parcel, Question, TrialJob
-from delaylab_study.study_file.placed import OtherMachine
+from delaylab_study.campaign.parcel import Declared, MachineQuestion, Parcel, TrialJob
+from delaylab_study.study_file.placed import StudyMachine
 
 END_S = 60.0
 """The time that a process has to take down its lab."""
@@ -26,7 +26,7 @@ class TrialsBeside:
     `machine` is the machine that carries the labs, None for this one.
     """
 
-    def __init__(self, machine: OtherMachine | None = None) -> None:
+    def __init__(self, machine: StudyMachine | None = None) -> None:
         self._machine = machine
         self._asking = threading.Lock()
         self._process: subprocess.Popen[bytes] | None = None
@@ -35,7 +35,7 @@ class TrialsBeside:
 
     def declare(self, study: bytes) -> Declared:
         """Return what the machine is, and which trials of a study it cannot run."""
-        answer = self._asked(Question(study))
+        answer = self._asked(MachineQuestion(study))
         if not isinstance(answer, Declared):
             raise ProcessEnded(f"an unexpected answer: {type(answer).__name__}")
         return answer
@@ -69,7 +69,7 @@ class TrialsBeside:
             process.kill()
             process.wait()
 
-    def _asked(self, question: Question | TrialJob) -> object:
+    def _asked(self, question: MachineQuestion | TrialJob) -> object:
         with self._asking:
             pipe, process = self._started()
             try:

@@ -87,16 +87,14 @@ def run(
         typer.Option(
             "--on",
             metavar="SCHEDULER",
-            help="Run the trials on the machines that `delaylab worker` offers to this dask "
-            "scheduler, such as `tcp://lab0:8786`.",
+            help="Run the trials on machines that `delaylab worker` offers to this dask scheduler.",
         ),
     ] = None,
     machines: Annotated[
         str | None,
         typer.Option(
             metavar="SSH,…",
-            help="Run the trials on these machines, each reached by ssh: names as in `machines:` "
-            "of the study's lab, or as ssh takes them.",
+            help="Run the trials on these machines: names of the lab's, or as ssh takes them.",
         ),
     ] = None,
     tls_ca: Annotated[Path | None, TLS_CA] = None,

@@ -74,7 +74,15 @@ def plan_trials(
         for each in _shuffled(groups, order)
     ]
     return [
-        Planned(_id(study, block, each), index, block, each, lab, place, study.spec.seed)
+        Planned(
+            id=_id(study, block, each),
+            index=index,
+            repeat=block,
+            combination=each,
+            lab=lab,
+            place=place,
+            seed=study.spec.seed,
+        )
         for index, (block, lab, place, each) in enumerate(in_order)
         if all(each.levels[factor] in levels for factor, levels in only.items())
     ]

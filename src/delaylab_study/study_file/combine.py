@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Iterator
 from copy import deepcopy
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 from delaylab.api.documents import Document, Location
 from delaylab.api.lab import Lab
@@ -25,11 +25,14 @@ from delaylab_study.study_file.expand_jobs import expand_loads
 from delaylab_study.study_file.loads import FramesLoad, HeldFramesLoad, LoadSpec, PairLoad
 from delaylab_study.study_file.model import StudySpec
 from delaylab_study.study_file.needs import needs
-from delaylab_study.study_file.placed import OtherMachine, on_machine
+from delaylab_study.study_file.placed import StudyMachine, on_machine
 from delaylab_study.study_file.probe import ProbeSpec
 from delaylab_study.study_file.scale import changeable, scaled
 from delaylab_study.study_file.trial_counts import check_trials
 from delaylab_study.study_file.work import WorkSpec
+
+if TYPE_CHECKING:
+    from delaylab.api.files import JsonObject
 
 SYSCTLS = "sysctls"
 ROOTS = (
@@ -71,7 +74,7 @@ class StudyFile:
     document: Document
     lab_document: Document
     lab_at: Location
-    machine: OtherMachine | None = None
+    machine: StudyMachine | None = None
 
     @property
     def lab_data(self) -> dict[str, object]:
@@ -123,7 +126,7 @@ def combinations(study: StudyFile, scale: str) -> Iterator[Combination]:
                     given[place] = study.document.where(at)
         loads = changed(loads, of_loads, study.document)
         if study.machine is not None:
-            lab = on_machine(lab, study.machine)
+            lab.update(on_machine(cast("JsonObject", lab), study.machine))
         yield _checked(
             study,
             levels,

@@ -5,26 +5,30 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from delaylab.api.files import JsonObject
 from delaylab.api.lab_files import MachineSpec
 from delaylab.api.names import HERE
 
 
 @dataclass(frozen=True)
-class OtherMachine:
+class StudyMachine:
     """A machine that is to carry a study's labs, with the name that they have for it."""
 
     name: str
     spec: MachineSpec
 
 
-def on_machine(lab: Mapping[str, object], machine: OtherMachine) -> dict[str, object]:
-    """Return a lab's data with all of its hosts on a machine.
+def on_machine(lab: JsonObject, machine: StudyMachine) -> JsonObject:
+    """Return what changes in a lab's data if all of its hosts are on a machine.
 
-    A lab that names machines itself is returned as it is: it says where its hosts are.
+    Nothing does in a lab that names machines itself: it says where its hosts are.
     """
     hosts = lab.get("hosts") or {HERE: {}}
     if lab.get("machines") or not isinstance(hosts, Mapping):
-        return dict(lab)
-    placed = {name: {**(host or {}), "machine": machine.name} for name, host in hosts.items()}
+        return {}
+    placed = {
+        name: {**(host if isinstance(host, Mapping) else {}), "machine": machine.name}
+        for name, host in hosts.items()
+    }
     spec = machine.spec.model_dump(mode="json", exclude_none=True, exclude_defaults=True)
-    return {**lab, "machines": {machine.name: spec}, "hosts": placed}
+    return {"machines": {machine.name: spec}, "hosts": placed}

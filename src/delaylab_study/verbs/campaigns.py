@@ -20,7 +20,7 @@ from delaylab_study.study.executor import Executor, Here
 from delaylab_study.study.fits import differing
 from delaylab_study.study.order import study_in
 from delaylab_study.study_file.combine import StudyFile
-from delaylab_study.study_file.placed import OtherMachine
+from delaylab_study.study_file.placed import StudyMachine
 
 Say = Callable[[str], None]
 
@@ -35,7 +35,7 @@ class Cluster:
     key: Path | None = None
 
 
-Where = Cluster | Sequence[OtherMachine] | None
+Where = Cluster | Sequence[StudyMachine] | None
 """The machines that run trials: a cluster's, some that ssh reaches, or this one."""
 
 
@@ -67,13 +67,13 @@ def _check_here(study: StudyFile) -> None:
         raise NotHere(f"the study {differs}", "machine", "run it on another machine")
 
 
-def machines_of(text: str, study: StudyFile) -> list[OtherMachine]:
+def machines_of(text: str, study: StudyFile) -> list[StudyMachine]:
     """Return the machines that `--machines` names, joined by commas.
 
     A name is one of the lab's `machines:`, or what ssh takes. Raise BadInput if one is neither.
     """
     known = checked_lab(study.lab_document, study.lab_at).machines
-    found: list[OtherMachine] = []
+    found: list[StudyMachine] = []
     for part in filter(None, (each.strip() for each in text.split(","))):
         name = re.sub(r"[^A-Za-z0-9-]+", "-", part.rpartition("@")[2]).strip("-")
         try:
@@ -83,7 +83,7 @@ def machines_of(text: str, study: StudyFile) -> list[OtherMachine]:
             raise BadInput(f"--machines: no machine {part!r}", fix=fix) from None
         if any(each.name == name for each in found):
             raise BadInput(f"--machines: {part!r} is there twice")
-        found.append(OtherMachine(name, spec))
+        found.append(StudyMachine(name, spec))
     if not found:
         raise BadInput("--machines names none")
     return found
@@ -106,7 +106,7 @@ def executor_on(where: Where, folder: Path, build: Progress, say: Say) -> Iterat
         seats.close()
 
 
-def _seats(where: Cluster | Sequence[OtherMachine], study: bytes) -> Seats:
+def _seats(where: Cluster | Sequence[StudyMachine], study: bytes) -> Seats:
     if not isinstance(where, Cluster):
         return SshSeats(where, study)
     with needed("`run --on`"):

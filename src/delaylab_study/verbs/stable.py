@@ -41,7 +41,7 @@ PACKETS, EVERY = 400, "5ms"
 
 @dataclass(frozen=True, slots=True)
 class Stability:
-    """What null trials said of a machine. Delays are medians of the user RTT, in µs.
+    """The answer of null trials about a machine. Delays are medians of the user RTT, in µs.
 
     `spread` is the range of the trials' medians as a share of their median, `difference_us` that of
     side B less side A with its 95 % interval. `doubts` are those that leave verdicts open.

@@ -55,7 +55,8 @@ def estimate(series: Sequence[Series], of: Statistic) -> Effect:
 
     `of` takes one array per series whose last axis holds the packets, and returns one value per
     leading index. The interval is Student's, from the memory of the packets' influences
-    (`influence`). Of trials that know their blocks it is the mean over blocks. There is none if too few independent packets carry the statistic of a tail.
+    (`influence`). Of trials that know their blocks it is the mean over blocks. There is none if
+    too few independent packets carry the statistic of a tail.
     """
     in_blocks = [each for each in series if isinstance(each, RunInBlocks)]
     if len(in_blocks) == len(series) and (within := _within_blocks(in_blocks, of)) is not None:
