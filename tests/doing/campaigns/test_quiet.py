@@ -58,7 +58,7 @@ def test_a_worker_wakes_up_twice_a_second_at_most(tmp_path: Path) -> None:
         assert run.poll() is None, "the trial measures still"
         run.wait()
     assert rate <= MOST_PER_S
-    assert at_rest > 5 * MOST_PER_S, "dask's own timers are seen by the same count"
+    assert at_rest > rate, "heartbeats at rest are seen by the same count"
 
 
 def _rate(pid: int, seconds: float) -> float:
