@@ -12,7 +12,8 @@ import os
 import signal
 import sys
 import tempfile
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -116,13 +117,9 @@ class _AtWork:
 
     def declared(self, asked: MachineQuestion) -> Declared:
         """Return what the machine is, and which trials of a study it cannot run."""
-        machine = _machine(self._machine)
-        try:
+        with _reached(self._machine) as machine:
             record = machine.describe()
             differs = differing(self._planner.study(asked.study), record, machine)
-        finally:
-            if isinstance(machine, SshMachine):
-                machine.close()
         unfit = {} if differs else self._planner.unfit(asked.study)
         return Declared(record.model_dump_json(by_alias=True).encode(), differs, unfit)
 
@@ -149,8 +146,17 @@ class _AtWork:
             executor.close()
 
 
-def _machine(machine: StudyMachine | None) -> Machine:
-    return LOCAL if machine is None else SshMachine(machine.name, reach_of(machine.spec))
+@contextmanager
+def _reached(other: StudyMachine | None) -> Iterator[Machine]:
+    """Reach the machine that carries the labs for a block; None is this one."""
+    if other is None:
+        yield LOCAL
+        return
+    reached = SshMachine(other.name, reach_of(other.spec))
+    try:
+        yield reached
+    finally:
+        reached.close()
 
 
 def main(descriptor: int, machine: StudyMachine | None) -> None:
