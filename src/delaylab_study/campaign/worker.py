@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import signal
-import tempfile
 from collections.abc import Callable
 from contextlib import suppress
 
@@ -56,26 +55,25 @@ async def _work(
     for each in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(each, ended.set)
     reached = False
-    with tempfile.TemporaryDirectory(prefix="delaylab-worker-") as folder:
-        settings = {**SETTINGS, "distributed.comm.timeouts.connect": f"{FIRST_S:g}s"}
-        with dask.config.set(settings):
-            while not ended.is_set():
-                try:
-                    worker = await _started(scheduler, name, security, host, folder)
-                except (OSError, ValueError, RuntimeError) as error:
-                    if not reached:
-                        raise DelaylabError(_reason(scheduler, error)) from None
-                else:
-                    reached = True
-                    say(f"{name}: offered to {scheduler}")
-                    await _until(worker, ended)
-                    if not ended.is_set():
-                        say(f"{name}: the scheduler is gone; trying again")
-                await _slept(ended)
+    settings = {**SETTINGS, "distributed.comm.timeouts.connect": f"{FIRST_S:g}s"}
+    with dask.config.set(settings):
+        while not ended.is_set():
+            try:
+                worker = await _started(scheduler, name, security, host)
+            except (OSError, ValueError, RuntimeError) as error:
+                if not reached:
+                    raise DelaylabError(_reason(scheduler, error)) from None
+            else:
+                reached = True
+                say(f"{name}: offered to {scheduler}")
+                await _until(worker, ended)
+                if not ended.is_set():
+                    say(f"{name}: the scheduler is gone; trying again")
+            await _slept(ended)
 
 
 async def _started(
-    scheduler: str, name: str, security: Security | None, host: str | None, folder: str
+    scheduler: str, name: str, security: Security | None, host: str | None
 ) -> Worker:
     # A worker waits for a scheduler without end, so it is looked for first.
     asked = security.get_connection_args("worker") if security is not None else {}
@@ -89,7 +87,6 @@ async def _started(
         dashboard=False,
         host=host,
         security=security,
-        local_directory=folder,
     )
     await worker
     return worker

@@ -39,7 +39,7 @@ class Cluster:
         prefix: Sequence[str],
     ) -> None:
         self.prefix = prefix
-        self.folder, self.environment = folder, {**os.environ, **environment}
+        self.folder, self.environment = folder, {**os.environ, "TMPDIR": str(folder), **environment}
         self.workers: dict[str, subprocess.Popen[str]] = {}
         told = folder / "scheduler.json"
         self.scheduler = subprocess.Popen(
