@@ -118,7 +118,7 @@ def _scenarios(criterion: JudgedCriterion, *, own: bool) -> Iterator[str]:
 
 
 def _undecided_because(found: Finding) -> str:
-    """Return what leaves a claim undecided; "" if it is decided, or if `why` is told in full."""
+    """Return the reason why a claim is undecided, "" for a decided one."""
     if found.verdict not in UNDECIDED:
         return ""
     if found.out_of_reach:

@@ -10,7 +10,7 @@ from delaylab_study.analysis.statistics.runs import Floats, RunInBlocks
 BLOCKS = 6
 RATIO = 1.2
 MACHINES = (1.0, 3.0)
-"""How much slower each machine is than the first."""
+"""The delays of each machine, as a multiple of the first one's."""
 OF = of_medians(lambda ours, theirs: ours / theirs)
 
 

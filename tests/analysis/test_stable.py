@@ -1,4 +1,4 @@
-"""Whether a machine is fit to measure, by null trials with a known answer."""
+"""Verdicts of `doctor --stable` on null trials with a known answer."""
 
 from __future__ import annotations
 

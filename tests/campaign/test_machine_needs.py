@@ -1,4 +1,4 @@
-"""The machine that a study needs: each difference is told in words."""
+"""The machine that a study needs: a message names each difference."""
 
 from __future__ import annotations
 

@@ -7,7 +7,6 @@ from collections import Counter
 from types import SimpleNamespace
 from typing import cast
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -190,15 +189,3 @@ def test_each_trial_has_one_outcome_whatever_machines_do(
     assert schedule.is_done
     assert set(outcomes) == all_trials
     assert set(outcomes.values()) == {1}
-
-
-@pytest.mark.parametrize("lost", [False, True])
-def test_what_waits_is_told(lost: bool) -> None:
-    schedule = BlockSchedule(blocks(1, 3))
-    schedule.joined("a")
-    schedule.next_for("a")
-    if lost:
-        schedule.lost("a")
-    assert [found.id for found in schedule.waiting()] == (
-        ["0-0", "0-1", "0-2"] if lost else ["0-1", "0-2"]
-    )

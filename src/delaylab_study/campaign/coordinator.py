@@ -11,8 +11,6 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-import polars as pl
-
 from delaylab.api.errors import DelaylabError
 from delaylab_study.campaign.parcel import Declared, TrialJob, opened
 from delaylab_study.campaign.schedule import MOST_FAILED, BlockSchedule
@@ -25,14 +23,11 @@ from delaylab_study.campaign.seats import (
     TrialBroke,
     TrialEnded,
 )
-from delaylab_study.dataset import store
 from delaylab_study.dataset.records.rates import HeldRate
-from delaylab_study.dataset.records.tables import TABLES
-from delaylab_study.dataset.records.trial import Measurement
 from delaylab_study.study.block_rates import Key, recorded_rates
-from delaylab_study.study.executor import Executor, OnStart
+from delaylab_study.study.executor import Executor, OnStart, without_data
 from delaylab_study.study.job import Block, RanOn, TrialOutcome
-from delaylab_study.study.order import Planned, now
+from delaylab_study.study.order import now
 
 PATIENCE_S = 60.0
 """The time for which a campaign waits for a machine when there is none."""
@@ -99,11 +94,13 @@ class Campaign(Executor):
             self._seats.begin(name, job)
 
     def _next(self, schedule: BlockSchedule) -> News | None:
-        """Return the next news; raise DelaylabError if no machine comes that could go on."""
-        if schedule.running:
-            return self._seats.heard(None)
+        """Return the next news, None if there is none yet.
+
+        Raise DelaylabError if no machine comes that could go on. One that was asked what it is may
+        first have to end the trial of a run that was killed.
+        """
         news = self._seats.heard(PATIENCE_S)
-        if news is not None:
+        if news is not None or schedule.running or self._seats.awaited():
             return news
         aside = ", ".join(schedule.aside)
         set_aside = f"; set aside: {aside}" if aside else ""
@@ -155,7 +152,7 @@ class Campaign(Executor):
             machines = ", ".join(schedule.took(trial.id))
             reason = f"set aside: machines ended while they ran it: {machines}; at last: {why}"
             self._say(f"trial {trial.id} is {reason}")
-            yield _failed(trial, reason)
+            yield without_data(trial, now(), "failed", reason)
 
     def _ended(
         self, schedule: BlockSchedule, news: TrialEnded, captures: Mapping[str, Path | None]
@@ -182,24 +179,3 @@ class Campaign(Executor):
         if what not in self._told:
             self._told.add(what)
             self._say(what)
-
-
-def _failed(trial: Planned, reason: str) -> TrialOutcome:
-    """Return the outcome of a trial that no machine could end."""
-    at = now()
-    record = store.trial_record(
-        {
-            "id": trial.id,
-            "index": trial.index,
-            "factors": trial.combination.levels,
-            "repeat": trial.repeat,
-            "identity": trial.identity,
-            "status": "failed",
-            "reason": reason,
-            "started": at,
-            "ended": at,
-            **{name: getattr(Measurement(), name) for name in Measurement.model_fields},
-        }
-    )
-    empty = {name: pl.DataFrame(schema=dict(schema)) for name, schema in TABLES.items()}
-    return TrialOutcome(trial, record, empty)

@@ -106,16 +106,15 @@ class DaskSeats:
     def close(self) -> None:
         """End what runs, take down the labs of all machines, and leave the scheduler."""
         try:
-            if self._client.status == "running":
+            if self._client.status == "running" and self._names:
                 self._client.cancel([future for _, future in self._runs.values()])
                 for campaign in self._campaigns:
-                    ended = self._client.run(
+                    self._client.run(
                         partial(end_campaign, campaign=campaign, within_s=END_S),
                         workers=list(self._names),
                         on_error="return",
                         wait=True,
                     )
-                    del ended
         except (OSError, TimeoutError, RuntimeError):
             pass  # machines take their labs down themselves when nobody asks for trials
         finally:
@@ -190,7 +189,7 @@ class DaskSeats:
         if future.status == "error":
             del self._runs[name]
             return TrialBroke(name, trial, _why(future))
-        return None  # a worker's death is told by the scheduler, too
+        return None  # the scheduler says that the worker is gone
 
     def _left(self, address: str) -> News | None:
         self._asked.discard(address)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from distributed import Worker, get_worker
+from distributed import get_worker
 
 from delaylab_study.campaign.parcel import Declared, Parcel, TrialJob
 from delaylab_study.campaign.quiet import quiet
@@ -24,9 +24,8 @@ def run_job(job: TrialJob) -> Parcel:
         return _BESIDE.run(job)
 
 
-def end_campaign(campaign: str, within_s: float, dask_worker: Worker | None = None) -> None:
+def end_campaign(campaign: str, within_s: float) -> None:
     """End what this machine runs for a campaign, and take down its lab."""
-    del dask_worker  # dask gives it to functions that ask for it; this one is of the process
     _BESIDE.end(campaign, within_s)
 
 

@@ -8,7 +8,7 @@ machine is lost, another one goes on with the rest of the block.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -160,14 +160,6 @@ class BlockSchedule:
                 each.failed.discard(trial.id)
         self._open.discard(trial.id)
         return "keep"
-
-    def waiting(self) -> Iterator[Planned]:
-        """Yield the trials that no machine runs now, in their order."""
-        running = {trial.id for trial in self.running.values()}
-        parts = [*(s.part for s in self._seats.values() if s.part), *self._free]
-        for trial in (*self._again, *(each for part in parts for each in part.left)):
-            if trial.id in self._open and trial.id not in running:
-                yield trial
 
     def _give_up_if_aside(self, seat: _Seat) -> None:
         if seat.is_aside and seat.part is not None and seat.part.left:

@@ -159,9 +159,16 @@ class Here(Executor):
                 self._bench.close()
             else:
                 return TrialOutcome(item, record, tables)
-        empty = {name: pl.DataFrame(schema=dict(schema)) for name, schema in TABLES.items()}
-        record = _record(item, started, Measurement(), status, reason)
-        return TrialOutcome(item, record.model_copy(update={"lost": lost}), empty)
+        return without_data(item, started, status, reason, lost)
+
+
+def without_data(
+    item: Planned, started: str, status: Status, reason: str, lost: str | None = None
+) -> TrialOutcome:
+    """Return the outcome of a trial that was not measured; `lost` is the machine that was lost."""
+    empty = {name: pl.DataFrame(schema=dict(schema)) for name, schema in TABLES.items()}
+    record = _record(item, started, Measurement(), status, reason)
+    return TrialOutcome(item, record.model_copy(update={"lost": lost}), empty)
 
 
 def _measured(

@@ -93,7 +93,7 @@ def machines_of(text: str, study: StudyFile) -> list[StudyMachine]:
 def executor_on(where: Where, folder: Path, build: Progress, say: Say) -> Iterator[Executor]:
     """Yield what runs the trials of the dataset in `folder`; its labs are down at the end.
 
-    `build` is told what this machine builds, `say` what happens to other ones.
+    `build` gets what this machine builds, and `say` a line on what happens to other machines.
     """
     if where is None:
         with Here(progress=build) as here:

@@ -91,7 +91,7 @@ class Campaign:
 
 
 def deeds(seed: int) -> list[tuple[int, str]]:
-    """What is killed once so many trials are on disk: two workers, a network, the command."""
+    """Return the kills of a seed: the number of trials on disk at each, and what is killed."""
     draw = random.Random(seed)
     chosen = draw.sample(["lab1", "lab2", "lab3"], 2)
     moments = sorted(draw.sample(range(1, 2 * REPEATS - 8), 4))

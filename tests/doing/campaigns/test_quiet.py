@@ -22,7 +22,7 @@ LOOKED_S = 5.0
 
 
 def wake_ups(pid: int) -> int:
-    """How often the threads of a process have waited for something: each time they were woken."""
+    """Return the number of times that threads of a process slept and were woken."""
     found = 0
     for status in Path(f"/proc/{pid}/task").glob("*/status"):
         for line in status.read_text().splitlines():

@@ -13,7 +13,7 @@ pytestmark = pytest.mark.root
 
 
 def test_null_trials_say_whether_a_machine_is_fit() -> None:
-    """What it says depends on the machine; that it says it with its reasons does not."""
+    """The verdict depends on the machine; its agreement with reasons and exit code does not."""
     command = [str(DELAYLAB), "doctor", "--stable", "--trials", "6", "--json"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     said = json.loads(done.stdout)
