@@ -10,7 +10,7 @@ import pytest
 from delaylab.errors import BadInput
 from delaylab_study.study.order import plan_trials
 from delaylab_study.study_file.load import load_study
-from delaylab_study.verbs.campaigns import Cluster, machines_of, where_of
+from delaylab_study.verbs.campaigns import Cluster, check_movable, machines_of, where_of
 
 STUDY = """\
 study: one
@@ -38,16 +38,45 @@ def hosts_of(folder: Path, lab: str, machine: str) -> dict[str, str | None]:
     [
         ("", {"here": "lab2"}),
         ("hosts: {x: {}, y: {cpus: [0]}}", {"x": "lab2", "y": "lab2"}),
+        ("machines: {m: {ssh: m}}\n  hosts: {x: {}, y: {}}", {"x": "lab2", "y": "lab2"}),
         (
-            "machines: {m: {ssh: m}}\n  hosts: {x: {}, y: {machine: m}}",
-            {"x": None, "y": "m"},
+            "machines: {m: {ssh: m}}\n  hosts: {x: {machine: m}, y: {machine: m}}",
+            {"x": "lab2", "y": "lab2"},
         ),
     ],
 )
-def test_all_hosts_are_on_the_machine_unless_the_lab_says_where(
+def test_all_hosts_are_on_the_machine(
     tmp_path: Path, lab: str, expected: dict[str, str | None]
 ) -> None:
     assert hosts_of(tmp_path, lab, "lab2") == expected
+
+
+@pytest.mark.parametrize(
+    ("hosts", "by_ssh", "by_cluster"),
+    [
+        ("{x: {}, y: {}}", True, True),
+        ("{x: {machine: m}, y: {machine: m}}", True, False),
+        ("{x: {}, y: {machine: m}}", False, False),
+    ],
+)
+def test_a_lab_that_spans_machines_is_refused(
+    tmp_path: Path, hosts: str, by_ssh: bool, by_cluster: bool
+) -> None:
+    file = tmp_path / "study.yaml"
+    lab = f"machines: {{m: {{ssh: m}}}}\n  hosts: {hosts}"
+    file.write_text(STUDY.format(lab, "host: x", "host: y"))
+    study = load_study(file)
+    planned = plan_trials(study, "quick", {})
+    for where, expected in (
+        (machines_of("lab2", study), by_ssh),
+        (Cluster("tcp://x:1"), by_cluster),
+        (None, True),
+    ):
+        if expected:
+            check_movable(where, planned)
+            continue
+        with pytest.raises(BadInput, match="the hosts of its lab are on machines that it names"):
+            check_movable(where, planned)
 
 
 def test_names_are_those_of_the_lab_or_of_ssh(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Records of what was measured, which agents, labs and datasets share."""
+"""Records of what was measured, which agents, labs and datasets share, and whose they are."""
 
 from __future__ import annotations
 
@@ -28,6 +28,7 @@ from delaylab.records.machine import MachineRecord
 from delaylab.records.provenance import Provenance
 from delaylab.records.taps import TapRecord
 from delaylab.records.underlays import ClosedWay, MeasuredUnderlay
+from delaylab.version import VERSION
 
 __all__ = [
     "LARGEST",
@@ -36,6 +37,7 @@ __all__ = [
     "MOST_LISTED",
     "MOST_POINTS",
     "MOST_TRIALS",
+    "VERSION",
     "Chance",
     "ClosedWay",
     "Count",

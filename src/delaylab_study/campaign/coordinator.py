@@ -9,6 +9,7 @@ from __future__ import annotations
 import secrets
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from delaylab.api.errors import DelaylabError
@@ -152,7 +153,7 @@ class Campaign(Executor):
             machines = ", ".join(schedule.took(trial.id))
             reason = f"set aside: machines ended while they ran it: {machines}; at last: {why}"
             self._say(f"trial {trial.id} is {reason}")
-            yield without_data(trial, now(), "failed", reason)
+            yield self._of(name, without_data(trial, now(), "failed", reason))
 
     def _ended(
         self, schedule: BlockSchedule, news: TrialEnded, captures: Mapping[str, Path | None]
@@ -172,8 +173,11 @@ class Campaign(Executor):
             )
         if taken == "keep":
             self._rates[news.name] |= recorded_rates(trial, outcome.record)
-            ran_on = RanOn(news.name, self._declared[news.name].record())
-            yield TrialOutcome(outcome.planned, outcome.record, outcome.tables, ran_on)
+            yield self._of(news.name, outcome)
+
+    def _of(self, name: str, outcome: TrialOutcome) -> TrialOutcome:
+        """Return an outcome with the machine that it is of."""
+        return replace(outcome, ran_on=RanOn(name, self._declared[name].record()))
 
     def _once(self, what: str) -> None:
         if what not in self._told:

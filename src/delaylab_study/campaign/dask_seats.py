@@ -16,7 +16,13 @@ from distributed import Client, Future
 from distributed.security import Security
 
 from delaylab.api.errors import DelaylabError
-from delaylab_study.campaign.dask_tasks import RESOURCE, declare, end_campaign, run_job
+from delaylab_study.campaign.dask_tasks import (
+    OFFERED,
+    RESOURCE,
+    declare,
+    end_campaign,
+    run_job,
+)
 from delaylab_study.campaign.parcel import Declared, Parcel, TrialJob
 from delaylab_study.campaign.seats import (
     MachineJoined,
@@ -137,7 +143,7 @@ class DaskSeats:
     def _news(self, what: object) -> News | None:
         match what:
             case ("add-worker", str(address)):
-                self._ask(address)
+                return self._ask(address)
             case ("remove-worker", str(address)):
                 return self._left(address)
             case ("asked", str(address), Future() as future):
@@ -146,11 +152,19 @@ class DaskSeats:
                 return self._ended(name, trial, future, outcome)
         return None
 
-    def _ask(self, address: str) -> None:
-        """Ask a worker what it is; one that runs no labs is left alone."""
+    def _ask(self, address: str) -> News | None:
+        """Ask a worker what it is; one that runs no labs is left alone.
+
+        A worker of another version is not asked: it may not understand the question.
+        """
         known = self._client.scheduler_info(n_workers=-1)["workers"].get(address)
-        if known is None or RESOURCE not in known.get("resources", {}) or address in self._names:
-            return
+        offers = [] if known is None else [*known.get("resources", {})]
+        offered = next((each for each in offers if each.startswith(OFFERED)), None)
+        if known is None or offered is None or address in self._names:
+            return None
+        if offered != RESOURCE:
+            why = f"it has {offered}, and this machine {RESOURCE}; all need one version"
+            return MachineRefused(str(known["name"]), why)
         self._names[address] = str(known["name"])
         self._asked.add(address)
         self._number += 1
@@ -165,6 +179,7 @@ class DaskSeats:
             retries=0,
         )
         future.add_done_callback(lambda done: self._inbox.put(("asked", address, done)))
+        return None
 
     def _declared(self, address: str, future: Future[Declared]) -> News | None:
         self._asked.discard(address)

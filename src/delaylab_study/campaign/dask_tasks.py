@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from distributed import get_worker
 
+from delaylab.api.records import VERSION
 from delaylab_study.campaign.parcel import Declared, Parcel, TrialJob
 from delaylab_study.campaign.quiet import quiet
 from delaylab_study.campaign.trials_beside import TrialsBeside
 
-RESOURCE = "lab"
-"""The resource of a worker of which it has one: it runs one lab at a time."""
+OFFERED = "delaylab "
+"""The beginning of the resource's name that a worker of any version has."""
+RESOURCE = f"{OFFERED}{VERSION}"
+"""The resource of a worker of which it has one: it runs one lab at a time, by this version."""
 _BESIDE = TrialsBeside()
 
 

@@ -134,7 +134,7 @@ def run(
     cluster = Cluster(scheduler, tls_ca, tls_cert, tls_key) if scheduler else None
     where = where_of(cluster, machines, planned.study if planned else resume)
     was_begun = out is not None and (out / "study.json").exists()
-    folder = studies.begin(planned, out) if planned else resume or Path()
+    folder = studies.begin(planned, out, where) if planned else resume or Path()
     if resume is not None or was_begun:
         _prepare_to_resume(folder, repeat if resume is not None else None)
     try:

@@ -8,6 +8,7 @@ from itertools import groupby
 from pathlib import Path
 
 from delaylab.api.files import own_folder
+from delaylab.api.names import HERE
 from delaylab.api.records import LOCAL_NAME
 from delaylab_study.dataset import store
 from delaylab_study.dataset.machines import with_machine
@@ -60,13 +61,13 @@ def _of_machine(out: Path, outcome: TrialOutcome) -> TrialOutcome:
     """Return an outcome with the machine that it is of; a new machine is added to the dataset.
 
     A trial knows the machine that ran it as `local`. If that is another one than the dataset's, the
-    trial's hosts get its name.
+    trial's hosts get its name. A trial without data does not say where its hosts were.
     """
     if outcome.ran_on is None:
         return outcome
     name = with_machine(out, outcome.ran_on.name, outcome.ran_on.machine)
-    hosts = {
-        host: name if machine == LOCAL_NAME else machine
-        for host, machine in outcome.record.hosts.items()
-    }
+    known = outcome.record.hosts
+    planned = outcome.planned.combination.lab.hosts or (HERE,)
+    hosts = {host: known.get(host, LOCAL_NAME) for host in known or planned}
+    hosts = {host: name if each == LOCAL_NAME else each for host, each in hosts.items()}
     return replace(outcome, record=outcome.record.model_copy(update={"hosts": hosts}))

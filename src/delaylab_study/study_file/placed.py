@@ -21,10 +21,10 @@ class StudyMachine:
 def on_machine(lab: JsonObject, machine: StudyMachine) -> JsonObject:
     """Return what changes in a lab's data if all of its hosts are on a machine.
 
-    Nothing does in a lab that names machines itself: it says where its hosts are.
+    Nothing does in a lab whose hosts are not a mapping: it is refused when it is checked.
     """
     hosts = lab.get("hosts") or {HERE: {}}
-    if lab.get("machines") or not isinstance(hosts, Mapping):
+    if not isinstance(hosts, Mapping):
         return {}
     placed = {
         name: {**(host if isinstance(host, Mapping) else {}), "machine": machine.name}

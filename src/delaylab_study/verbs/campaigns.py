@@ -18,7 +18,7 @@ from delaylab_study.campaign.ssh_seats import SshSeats
 from delaylab_study.dataset.store import read_study
 from delaylab_study.study.executor import Executor, Here
 from delaylab_study.study.fits import differing
-from delaylab_study.study.order import study_in
+from delaylab_study.study.order import Planned, study_in
 from delaylab_study.study_file.combine import StudyFile
 from delaylab_study.study_file.placed import StudyMachine
 
@@ -57,6 +57,24 @@ def where_of(
     if cluster is None and study is not None:
         _check_here(study)
     return cluster
+
+
+def check_movable(where: Where, planned: Sequence[Planned]) -> None:
+    """Raise BadInput if a machine of a campaign cannot carry a whole lab.
+
+    Machines that ssh reaches carry a lab whose hosts are all on one machine, whichever it names. A
+    worker of a cluster carries what names none.
+    """
+    if where is None:
+        return
+    for trial in planned:
+        machines = {host.machine for host in trial.combination.lab.hosts.values()} or {None}
+        if machines == {None} or (len(machines) == 1 and not isinstance(where, Cluster)):
+            continue
+        named = ", ".join(sorted(each or "this one" for each in machines))
+        what = f"trial {trial.id}: the hosts of its lab are on machines that it names: {named}"
+        fix = "a machine of a campaign carries a whole lab: leave `machine:` out of `hosts:`"
+        raise BadInput(what, "--on" if isinstance(where, Cluster) else "--machines", fix)
 
 
 def _check_here(study: StudyFile) -> None:

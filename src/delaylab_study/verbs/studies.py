@@ -15,7 +15,7 @@ from delaylab_study.dataset.records.study import Origin, StudyRecord
 from delaylab_study.study import estimate, order, runner, ways
 from delaylab_study.study.job import TrialOutcome
 from delaylab_study.study_file.combine import StudyFile
-from delaylab_study.verbs.campaigns import Where, executor_on
+from delaylab_study.verbs.campaigns import Where, check_movable, executor_on
 from delaylab_study.verbs.run_progress import RunProgress
 
 if TYPE_CHECKING:
@@ -56,12 +56,13 @@ def planned_study_like(folder: Path) -> PlannedStudy:
     return PlannedStudy(loaded, record.scale, planned, record.repeat, origin)
 
 
-def begin(chosen: PlannedStudy, out: Path | None) -> Path:
+def begin(chosen: PlannedStudy, out: Path | None, where: Where = None) -> Path:
     """Create a new dataset's directory, with `study.json` in it; return its path.
 
     If `out` is a dataset of the same trials, it is left as it is: the run goes on with it. Raise
-    BadInput if it is another dataset.
+    BadInput if it is another dataset, or if the machines that are to run it cannot carry its labs.
     """
+    check_movable(where, chosen.planned)
     if out is not None and (out / "study.json").exists():
         _check_same(chosen, out)
         return out
@@ -107,6 +108,7 @@ def run(
 ) -> list[TrialOutcome]:
     """Run the trials of a study that are not on disk yet, here or on other machines."""
     planned = planned_in(folder)
+    check_movable(where, planned)
     seconds = estimate.trials_s(planned)
     expected = {trial.id: s for trial, s in zip(planned, seconds, strict=True)}
     with (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import re
 import subprocess
 from collections import Counter
 from collections.abc import Iterator
@@ -11,10 +12,13 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
 from delaylab.machines import LOCAL
 from delaylab_study.dataset.store import finished, read_study
-from tests.doing.campaigns.cluster import Cluster, cluster, study
+from delaylab_study.verbs.campaigns import Cluster as OnCluster
+from delaylab_study.verbs.studies import run
+from tests.doing.campaigns.cluster import STUDY, Cluster, cluster, study
 from tests.doing.conftest import DELAYLAB, Run
 from tests.waiting import wait_until, wait_until_gone
 
@@ -58,10 +62,10 @@ def inside(namespace: str) -> list[str]:
 class Campaign:
     """A run of a study on a cluster, which is killed and resumed."""
 
-    def __init__(self, made: Cluster, file: Path, out: Path) -> None:
+    def __init__(self, made: Cluster, file: Path, out: Path, *options: str) -> None:
         self.made, self.out = made, out
         self._log = (made.folder / "run.log").open("w")
-        self.process = self._started(str(file), "--out", str(out))
+        self.process = self._started(str(file), "--out", str(out), *options)
 
     def _started(self, *options: str) -> subprocess.Popen[str]:
         return subprocess.Popen(
@@ -75,13 +79,23 @@ class Campaign:
 
     def has(self, trials: int) -> bool:
         """Return True if so many trials are on disk, or the run has ended."""
-        return self.process.poll() is not None or len(finished(self.out)) >= trials
+        return self.ended or len(finished(self.out)) >= trials
 
     def kill(self) -> None:
         """Kill the command, and resume the run."""
         self.process.kill()
         self.process.wait()
         self.process = self._started("--resume", str(self.out))
+
+    @property
+    def ended(self) -> bool:
+        """Return True if the command has ended."""
+        return self.process.poll() is not None
+
+    def at_work(self) -> str:
+        """Return the machine that was last said to run a trial; "" if none was."""
+        said = (self.made.folder / "run.log").read_text()
+        return next(reversed(re.findall(r"(\w+): trial \d+ of", said)), "")
 
     def end(self) -> str:
         """Wait for the end; return what was printed."""
@@ -98,6 +112,49 @@ def deeds(seed: int) -> list[tuple[int, str]]:
     named = [*chosen, "network", "command"]
     draw.shuffle(named)
     return list(zip(moments, named, strict=True))
+
+
+LONG = STUDY.replace("count: 20, interval: 5ms", "count: 1500, interval: 5ms")
+"""The study with trials of 8 s."""
+
+
+def test_a_trial_that_ends_two_machines_is_set_aside_and_names_them(tmp_path: Path) -> None:
+    out = tmp_path / "data"
+    with cluster(tmp_path) as made:
+        made.worker("lab1")
+        made.worker("lab2")
+        endless = LONG.replace("count: 1500", "count: 100000")
+        campaign = Campaign(made, study(tmp_path, 1, endless), out, "--only", "size=small")
+        for _ in range(2):
+            wait_until(lambda: campaign.at_work() in made.workers or campaign.ended)
+            assert not campaign.ended, campaign.end()
+            name = campaign.at_work()
+            made.kill(name)
+        said = campaign.end()
+    wait_until_gone(LOCAL.labs)
+    assert campaign.process.returncode == 1, said
+    (trial,) = read_study(out).trials
+    assert trial.status == "failed"
+    assert trial.reason is not None
+    assert "set aside: machines ended while they ran it: " in trial.reason
+    assert {"lab1", "lab2"} <= set(trial.reason.replace(",", " ").replace(";", " ").split())
+    assert trial.machine == name, "the record names the machine that it ran on at last"
+
+
+def test_a_run_waits_for_a_machine_that_ends_the_trial_of_a_killed_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("delaylab_study.campaign.coordinator.PATIENCE_S", 1.0)
+    out = tmp_path / "data"
+    with cluster(tmp_path) as made:
+        made.worker("lab1")
+        campaign = Campaign(made, study(tmp_path, 1, LONG), out)
+        wait_until(lambda: bool(LOCAL.labs()) or campaign.process.poll() is not None)
+        campaign.process.kill()
+        campaign.end()
+        outcomes = run(out, Console(stderr=True), where=OnCluster(made.address))
+    assert [each.status for each in outcomes] == ["ok", "ok"]
+    assert {trial.status for trial in read_study(out).trials} == {"ok"}
 
 
 @pytest.mark.parametrize(

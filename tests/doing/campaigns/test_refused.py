@@ -9,12 +9,14 @@ import pytest
 from rich.console import Console
 
 from delaylab.errors import DelaylabError
+from delaylab.machines import LOCAL
 from delaylab_study.dataset.store import finished, read_study
 from delaylab_study.study_file.load import load_study
 from delaylab_study.verbs.campaigns import Cluster
 from delaylab_study.verbs.studies import begin, planned_study, run
 from tests.doing.campaigns.cluster import STUDY, cluster, study
 from tests.doing.conftest import Run, only_line
+from tests.waiting import wait_until_gone
 
 pytestmark = pytest.mark.root
 
@@ -57,6 +59,46 @@ def test_a_machine_that_cannot_run_the_kinds_is_named_and_left_alone(
         said = delaylab("run", str(file), "--out", str(out), "--on", made.address)
     assert "machine unable is not used: it cannot run trial" in said.stderr
     assert {trial.machine for trial in read_study(out).trials} == {"able"}, said.stderr
+
+
+def test_a_worker_of_another_version_is_named_and_not_used(delaylab: Run, tmp_path: Path) -> None:
+    """The version is what Python says of the package that it finds first."""
+    other = tmp_path / "other" / "delaylab-0.0.1.dist-info"
+    other.mkdir(parents=True)
+    (other / "METADATA").write_text("Metadata-Version: 2.1\nName: delaylab\nVersion: 0.0.1\n")
+    out = tmp_path / "data"
+    with cluster(tmp_path) as made:
+        made.worker("same")
+        made.environment = {**made.environment, "PYTHONPATH": str(other.parent)}
+        made.worker("older")
+        said = delaylab("run", str(study(tmp_path, 2)), "--out", str(out), "--on", made.address)
+    line = next(each for each in said.stderr.splitlines() if "older" in each)
+    assert "machine older is not used: it has delaylab 0.0.1, and this machine delaylab" in line
+    assert {trial.machine for trial in read_study(out).trials} == {"same"}, said.stderr
+
+
+def test_a_full_disk_is_one_line_and_loses_nothing(delaylab: Run, tmp_path: Path) -> None:
+    small = tmp_path / "small"
+    small.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=160k", "dl", str(small)], check=True)
+    try:
+        with cluster(tmp_path) as made:
+            made.worker("lab1")
+            file, out = study(tmp_path, repeats=10), small / "data"
+            said = delaylab("run", str(file), "--out", str(out), "--on", made.address, code=1)
+            assert "No space left on device" in said.stderr.strip().splitlines()[-1]
+            kept = finished(out)
+            assert 0 < len(kept) < 20, "the disk was filled by trials"
+            assert not list((out / "trials").glob(".*")), "no trial is there in part"
+            wait_until_gone(LOCAL.labs)
+            subprocess.run(["mount", "-o", "remount,size=100m", str(small)], check=True)
+            before = {trial.id: trial.ended for trial in read_study(out).trials}
+            delaylab("run", "--resume", str(out), "--on", made.address)
+            after = read_study(out).trials
+        assert [trial.status for trial in after] == ["ok"] * 20
+        assert {trial.id: trial.ended for trial in after if trial.id in before} == before
+    finally:
+        subprocess.run(["umount", str(small)], check=True)
 
 
 def test_tls_that_fails_is_one_line(delaylab: Run, tmp_path: Path) -> None:

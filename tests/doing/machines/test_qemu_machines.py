@@ -15,6 +15,7 @@ from delaylab_study.analysis.clocks.pairs import loops
 from delaylab_study.analysis.clocks.stations import Station
 from delaylab_study.analysis.packets.trial import trial_packets
 from delaylab_study.dataset.store import read_study
+from tests.doing.campaigns.cluster import study as campaign_study
 from tests.doing.conftest import skip_unless_runnable
 from tests.doing.machines.qemu_machines import Guests, chrony, guests
 from tests.doing.machines.ssh_machines import NEEDED, pings
@@ -87,6 +88,25 @@ def test_links_between_machines_of_their_own_are_plain_ethernet(two: Guests) -> 
     assert "vxlan" not in shown
     two.delaylab("down")
     two.wait_until_gone()
+
+
+def test_two_virtual_machines_share_a_study(two: Guests) -> None:
+    """Each has a kernel and a clock of its own, and runs whole blocks."""
+    out = two.folder / "shared"
+    file = campaign_study(two.folder, repeats=3)
+    two.delaylab("run", str(file), "--machines", "m1,m2", "--out", str(out))
+    study = read_study(out)
+    assert [trial.status for trial in study.trials] == ["ok"] * 6
+    ran = {(trial.repeat, trial.machine) for trial in study.trials}
+    assert len(ran) == 3, "a block stays on a machine"
+    assert {machine for _, machine in ran} == {"m1", "m2"}
+    kernels = {study.record.machines[name].clock for name in ("local", "m1", "m2")}
+    assert len(kernels) == 3, kernels
+    two.wait_until_gone()
+    assert not two.labs()
+    said = two.delaylab("compare", str(out), "machine=m1", "machine=m2").stdout
+    assert "machine=m1" in said
+    assert "machine=m2" in said
 
 
 def test_a_trial_between_three_kernels_has_one_way_delays_with_bounds(two: Guests) -> None:

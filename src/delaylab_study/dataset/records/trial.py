@@ -305,8 +305,14 @@ class Measurement(Record):
 
     @property
     def machine(self) -> str | None:
-        """Return the name of the sender's machine; None if the record does not say it."""
-        return self.hosts.get(self.sender.host) if self.sender else None
+        """Return the name of the sender's machine, or without a probe that of all hosts.
+
+        It is None if the record does not say it, and without a probe if there are several.
+        """
+        if self.sender:
+            return self.hosts.get(self.sender.host)
+        machines = set(self.hosts.values())
+        return machines.pop() if len(machines) == 1 else None
 
     @property
     def echo_replies(self) -> int | None:
