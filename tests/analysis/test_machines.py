@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from delaylab.errors import BadInput
 from delaylab_study.analysis.analyse import groups
 from delaylab_study.analysis.compared.machines import MachinePair, machine_pairs
+from delaylab_study.analysis.compared.many import compare_levels
+from delaylab_study.analysis.compared.two_sides import ComparedSides
 from delaylab_study.dataset.store import read_study
 from delaylab_study.verbs import datasets
 from tests import synthetic
@@ -77,3 +82,41 @@ def test_the_blocks_of_a_repeat_on_two_machines_are_apart(tmp_path: Path) -> Non
     ]
     study = read_study(synthetic.write(tmp_path / "data", conditions))
     assert [trial.block for trial in study.trials] == [1, 1, 2, 3]
+
+
+def compared(folder: Path, conditions: list[Condition]) -> ComparedSides:
+    found = read_study(synthetic.write(folder / "compared", conditions))
+    (sides,) = compare_levels(found, "machine", ["lab1", "lab2"], {}).compared
+    return sides
+
+
+def test_machines_are_compared_like_levels(tmp_path: Path) -> None:
+    seen = compared(tmp_path, on_two()).seen
+    assert {line.statistic for line in seen} >= {"median"}
+    assert all(line.effect.value > 0 for line in seen), "lab2 is slower in all that differs"
+    assert all(line.pair.trials == (3, 3) for line in seen)
+
+
+def test_machines_that_are_alike_do_not_differ(tmp_path: Path) -> None:
+    conditions = [*(on("lab1", n) for n in (1, 2, 3)), *(on("lab2", n) for n in (4, 5, 6))]
+    assert not compared(tmp_path, conditions).seen
+
+
+def test_levels_are_compared_on_one_of_the_machines(tmp_path: Path) -> None:
+    """lab2 alone is slow, and on it the levels are swapped."""
+    conditions = [
+        replace(
+            on(machine, repeat, slower=(1.0 if level == fast else 1.5)),
+            factors={"level": level},
+            seed=10 * repeat + (level == "b"),
+        )
+        for machine, fast, repeats in (("lab1", "a", (1, 2, 3)), ("lab2", "b", (4, 5, 6)))
+        for repeat in repeats
+        for level in ("a", "b")
+    ]
+    found = read_study(synthetic.write(tmp_path / "data", conditions))
+    for machine, sign in (("lab1", 1), ("lab2", -1)):
+        (sides,) = compare_levels(found, "level", ["a", "b"], {"machine": {machine}}).compared
+        assert {np.sign(line.effect.value) for line in sides.seen} == {sign}
+    with pytest.raises(BadInput, match="factor 'machine' has no level 'lab3'"):
+        compare_levels(found, "machine", ["lab1", "lab3"], {})

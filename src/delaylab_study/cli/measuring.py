@@ -352,8 +352,8 @@ def compare(
         typer.Argument(
             metavar="DIR|FACTOR=LEVEL",
             help="The directories of two or more datasets, or that of one and two or more levels "
-            "of one of its factors, such as `kind=native kind=lxc`. Each is compared with the "
-            "first.",
+            "of one of its factors, such as `kind=native kind=lxc`, or two or more of the machines "
+            "that ran it, such as `machine=lab1 machine=lab2`. Each is compared with the first.",
         ),
     ],
     only: Annotated[

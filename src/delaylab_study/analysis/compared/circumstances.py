@@ -95,8 +95,12 @@ def _of(group: Group, combinations: list[tuple[Mapping[str, str], Fields]]) -> F
 def _of_study(study: Study, *, software: bool) -> dict[str, str]:
     record = study.record
     found = {"study": record.study, "scale": record.scale}
-    for name, machine in record.machines.items():
-        which = "" if name == LOCAL_NAME else f" of {name}"
+    ran = {machine for trial in study.trials for machine in trial.hosts.values()}
+    machines = {name: each for name, each in record.machines.items() if not ran or name in ran}
+    # Of two sides that ran on one machine each, the machines are compared whatever they are called.
+    unnamed = next(iter(machines)) if len(machines) == 1 else LOCAL_NAME
+    for name, machine in machines.items():
+        which = "" if name == unnamed else f" of {name}"
         of_it = _of_machine(machine) | (_software(machine) if software else {})
         found |= {f"{what}{which}": value for what, value in of_it.items()}
     return found
