@@ -10,8 +10,9 @@ from delaylab.spec.routing.model import OspfSpec, seconds
 from delaylab.spec.routing.ospf_settings import AreaSpec, ImportSpec, OspfLinkSpec
 
 MOST_PATHS = 64
-LSA_ARRIVAL_MS = 1000
-"""The least ms between two versions of one LSA from another router (MinLSArrival of RFC 2328)."""
+LSA_ARRIVALS = 5
+"""MinLSInterval over MinLSArrival, the least time between two versions of one LSA from another
+router: 5 s and 1 s in RFC 2328, appendix B."""
 
 
 def of_port(router: Router, ospf: OspfSpec, port: RouterPort) -> Iterator[str]:
@@ -77,7 +78,7 @@ def of_router(router: Router, ospf: OspfSpec) -> Iterator[str]:
         lsa = ospf.lsa_interval.ns // 1_000_000
         yield f" timers throttle lsa all {lsa}"
         # A version that comes sooner after the one before it is not taken.
-        yield f" timers lsa min-arrival {min(lsa, LSA_ARRIVAL_MS)}"
+        yield f" timers lsa min-arrival {lsa // LSA_ARRIVALS}"
         yield f" maximum-paths {MOST_PATHS}"
         yield from _areas_and_imports(router, ospf, 4)
         yield " log-adjacency-changes"

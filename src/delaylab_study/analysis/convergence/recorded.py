@@ -15,6 +15,8 @@ from delaylab_study.dataset.sample_times import by_local_clock
 from delaylab_study.dataset.store import Study
 
 SECOND_NS = 10**9
+ENDING = ("stop", "kill", "restart")
+"""Deeds of a timeline that end nodes, or programs of them: what these then lose is no detection."""
 
 
 @dataclass(frozen=True)
@@ -22,8 +24,8 @@ class SeenEvent:
     """An event of a trial, and what the routers did from then until the next one.
 
     Times are in ns since 1970, by this machine's clock. `seen_ns` is the first change of a carrier,
-    an adjacency or a table, `adjacency_ns` the first of an adjacency. `effect` has the changes of
-    tables. `holes` and `loops` are those that there were after it, also from before. `lost` are the
+    an adjacency or a table, `adjacency_ns` the first of an adjacency at a router that the event did
+    not end itself. `effect` has the changes of tables. `holes` and `loops` are those that there were after it, also from before. `lost` are the
     nodes of which messages were lost. `stolen` is the share of the CPUs' time that a hypervisor
     took meanwhile, None if it is not known.
     """
@@ -51,7 +53,7 @@ class SeenEvent:
 
     @property
     def detected_s(self) -> float | None:
-        """Return the time until the first change of an adjacency, in s."""
+        """Return the time until others' first change of an adjacency, in s."""
         return self.after_s(self.adjacency_ns)
 
     @property
@@ -161,7 +163,9 @@ def _event(
     inside = changes.filter(pl.col("time_ns").is_between(record.event_ns, record.until_ns))
     tables = inside.filter(pl.col("what") == "table")
     noticed = inside.filter(pl.col("what") != "lost")["time_ns"].to_list()
-    adjacent = inside.filter(pl.col("what") == "adjacency")["time_ns"].to_list()
+    ended = {name for part in record.parts if part.did in ENDING for name in part.names}
+    of_others = (pl.col("what") == "adjacency") & ~pl.col("node").is_in(ended)
+    adjacent = inside.filter(of_others)["time_ns"].to_list()
     # Whoever caused it: an outage may end with another event than it began with.
     there = [
         interval
