@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -88,7 +89,12 @@ def found(tmp_path: Path) -> Analysed:
     return with_hosts(tmp_path, synthetic.hosts(40), {})
 
 
-def with_hosts(folder: Path, hosts: pl.DataFrame, ahead_ns: dict[str, int]) -> Analysed:
+def with_hosts(
+    folder: Path,
+    hosts: pl.DataFrame,
+    ahead_ns: dict[str, int],
+    changes: Sequence[tuple[int, str, str, str, str]] = CHANGES,
+) -> Analysed:
     """Return a study of one trial with the events above, with these samples of its machines."""
     more = {"events": EVENTS, "ahead_ns": ahead_ns}
     raw = unprobed.record(unprobed.Trial([], more=more), 0)
@@ -96,7 +102,7 @@ def with_hosts(folder: Path, hosts: pl.DataFrame, ahead_ns: dict[str, int]) -> A
     synthetic.write_study(
         folder, synthetic.study([condition], []) | {"spec": {"study": "synthetic"}}
     )
-    rows: dict[str, list[Any]] = {"changes": CHANGES, "wrong": WRONG, "fates": FATES}
+    rows: dict[str, list[Any]] = {"changes": [*changes], "wrong": WRONG, "fates": FATES}
     tables = {
         name: pl.DataFrame(given, schema=dict(TABLES[name]), orient="row")
         for name, given in rows.items()
@@ -121,6 +127,18 @@ def test_the_machine_that_lost_most_time_to_its_hypervisor_counts_for_an_event(
     alone = with_hosts(tmp_path / "here", here, {}).groups[0].events[0]
     assert alone.stolen == pytest.approx(0.01)
     assert not alone.is_cpu_bound
+
+
+def test_what_a_killed_router_loses_itself_is_no_detection(tmp_path: Path) -> None:
+    """c's own daemon loses its adjacencies as it ends; b notices 40 ms after the kill."""
+    own = (AT + 1002 * MS, "c", "adjacency", "ospfd", "-")
+    others = (AT + 1041 * MS, "b", "adjacency", "ospfd", "-")
+    for more, expected in (((own, others), pytest.approx(0.04)), ((own,), None)):
+        folder = tmp_path / str(len(more))
+        folder.mkdir()
+        changes = sorted([*CHANGES, *more])
+        kill = with_hosts(folder, synthetic.hosts(40), {}, changes).groups[0].events[1]
+        assert kill.detected_s == expected
 
 
 def test_an_event_has_its_times_its_holes_and_its_verdict(found: Analysed) -> None:

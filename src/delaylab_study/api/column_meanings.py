@@ -93,7 +93,7 @@ MEANINGS: dict[str, dict[str, str]] = {
         "event": "The event in words.",
         "event_ns": f"The time when it happened, {EPOCH}.",
         "until": "The rule by which the network had converged: `right` or `quiet`.",
-        "detected_s": "The time from the event to the first change of an adjacency at another router.",
+        "detected_s": "The time from the event to another router's first change of an adjacency.",
         "last_change_s": "The time from the event to the last change of a table.",
         "converged_s": "The time from the event until the network had converged by the rule.",
         "outage_s": "The length of the longest black hole or loop.",

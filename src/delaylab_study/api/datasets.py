@@ -164,11 +164,11 @@ class Dataset:
         """Return one row for each event of each trial that is ok, of a lab with routing daemons.
 
         Columns: `number`, from 1 on, and `event`, in words; `event_ns`, when it happened, since the
-        Unix epoch; `until`, the rule: `right` or `quiet`; the times after it `detected_s` (the
-        first change of an adjacency), `last_change_s` (of a table) and `converged_s` (by the rule);
-        `outage_s`, the longest black hole or loop; `late_s` by which it happened after its time;
-        `cpu_bound`, true if waiting for CPUs may explain more than a tenth. What is not known is
-        null.
+        Unix epoch; `until`, the rule: `right` or `quiet`; the times after it `detected_s` (another
+        router's first change of an adjacency), `last_change_s` (of a table) and `converged_s` (by
+        the rule); `outage_s`, the longest black hole or loop; `late_s` by which it happened after
+        its time; `cpu_bound`, true if waiting for CPUs may explain more than a tenth. What is not
+        known is null.
         """
 
         def rows(trial: TrialRecord) -> pl.DataFrame:

@@ -22,10 +22,11 @@ def _table(groups: list[Group], where: Setting) -> Table | None:
     return Table(
         f"Detection and convergence of OSPF in AS 1755: {where}",
         f"Means in s of the paper's timers{_multiplied(where)}, here / published (figure 21). "
-        "Detection: from the event to the first change of an adjacency. Convergence: from then to "
-        "the last change of a table, in trials that had right tables in the end. Right: from the event until all tables had the shortest "
-        "paths; in brackets the trials in which they had them in time. Cpu-bound: trials in which "
-        "waiting for CPUs may explain more than a tenth of that.",
+        "Detection: from the event to the first change of an adjacency at another router. "
+        "Convergence: from then to the last change of a table, in trials that had right tables in "
+        "the end. Right: from the event until all tables had the shortest paths; in brackets the "
+        "trials in which they had them in time. Cpu-bound: trials in which waiting for CPUs may "
+        "explain more than a tenth of that.",
         HEAD,
         rows,
     )

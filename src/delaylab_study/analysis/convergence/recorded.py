@@ -25,9 +25,9 @@ class SeenEvent:
 
     Times are in ns since 1970, by this machine's clock. `seen_ns` is the first change of a carrier,
     an adjacency or a table, `adjacency_ns` the first of an adjacency at a router that the event did
-    not end itself. `effect` has the changes of tables. `holes` and `loops` are those that there were after it, also from before. `lost` are the
-    nodes of which messages were lost. `stolen` is the share of the CPUs' time that a hypervisor
-    took meanwhile, None if it is not known.
+    not end itself. `effect` has the changes of tables. `holes` and `loops` are those that there
+    were after it, also from before. `lost` are the nodes of which messages were lost. `stolen` is
+    the share of the CPUs' time that a hypervisor took meanwhile, None if it is not known.
     """
 
     trial: str
@@ -53,7 +53,7 @@ class SeenEvent:
 
     @property
     def detected_s(self) -> float | None:
-        """Return the time until others' first change of an adjacency, in s."""
+        """Return the time until another router's first change of an adjacency, in s."""
         return self.after_s(self.adjacency_ns)
 
     @property
