@@ -24,13 +24,12 @@ HEADING = v.Heading("Events, and how the routers followed", 2)
 NOTE = (
     "Medians over the trials, from three trials on with Student's 95 % interval. Detected: from "
     "the event to another router's first change of an adjacency. Last change: to the last change "
-    "of a forwarding table before the next event. All right: to the change by which every table had "
-    "exactly the shortest paths; in brackets the number of trials in which that was so before the "
-    "next event, if it was not so in all. Outage: the longest black hole or loop of a trial. Black "
-    "holes and loops: pairs of router and destination, also those from before the event, and the "
-    "longest. Late: the most by which an event happened after its time. Bound by CPUs: trials in "
-    "which waiting for CPUs, or a "
-    "hypervisor, may explain more than a tenth of the time."
+    "of a forwarding table before the next event. All right: to the change by which every table "
+    "had exactly the shortest paths; in brackets the number of trials in which that was so before "
+    "the next event, if it was not so in all. Outage: the longest black hole or loop of a trial. "
+    "Black holes and loops: pairs of router and destination, also those from before the event, and "
+    "the longest. Late: the most by which an event happened after its time. Bound by CPUs: trials "
+    "in which waiting for CPUs, or a hypervisor, may explain more than a tenth of the time."
 )
 QUIET_NOTE = (
     " Where it is not known which tables are right, *all right* is instead the time to the last "
