@@ -9,7 +9,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -42,17 +42,8 @@ class CommandLine:
         """Run a command to its end; return its times, raise DelaylabError if it fails."""
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
         began = time.monotonic()
-        done = subprocess.run(
-            [str(DELAYLAB), *argv],
-            env={**os.environ, "DELAYLAB_RUN": str(self.folder)},
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE,
-            text=True,
-            check=False,
-        )
+        run_to_end([str(DELAYLAB), *argv], {**os.environ, "DELAYLAB_RUN": str(self.folder)})
         took = time.monotonic() - began
-        if done.returncode:
-            raise DelaylabError(done.stderr.strip())
         used = resource.getrusage(resource.RUSAGE_CHILDREN)
         cpu = used.ru_utime + used.ru_stime - before.ru_utime - before.ru_stime
         return Times(took, cpu)
@@ -71,6 +62,21 @@ class CommandLine:
         path = self.folder / f"{name}.yaml"
         path.write_text("\n".join(_lines(name, nodes, pairs, forwards, link)), encoding="utf-8")
         return path
+
+
+def run_to_end(argv: Sequence[str], environment: Mapping[str, str]) -> None:
+    """Run a command to its end; raise DelaylabError with what it says if it fails."""
+    done = subprocess.run(
+        argv,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        check=False,
+    )
+    if done.returncode:
+        raise DelaylabError(done.stderr.strip())
 
 
 def _lines(name: str, nodes: int, pairs: Pairs, forwards: bool, link: str) -> Iterator[str]:
