@@ -28,10 +28,10 @@ def run() -> Section:
         "campaign_worker",
         "What a worker costs a measurement",
         "User RTT of a probe of 10 s at 1 kHz over a link of 1 ms, by `delaylab run` without any "
-        f"worker and by a worker on this machine; medians of {ROUNDS} rounds, in turn, in the "
-        "other order each time. Scheduler and command run on this machine, too, and have no other "
-        "place here. *More*: the mean of the rounds' differences, with its 95 % interval. Goal: "
-        "the interval of the p99 contains 0.",
+        f"worker and by a worker on this machine; medians of {ROUNDS} rounds, each in the other "
+        "order than the one before. The scheduler and the command run on this machine, too, since "
+        "there is no other. *More*: the mean of the rounds' differences, with its 95 % interval. "
+        "Goal: the interval of the p99 contains 0.",
         ("statistic", "without, µs", "with a worker, µs", "more, µs"),
     )
     without: list[Quantiles] = []
