@@ -213,7 +213,7 @@ class Dataset:
         return csv_of_all([self], table)
 
     def table(self, name: Table) -> pl.DataFrame:
-        """Return the table of a name; `segments` has those of all phases."""
+        """Return a table by its name; `segments` has the segments of all phases."""
         tables: dict[Table, Callable[[], pl.DataFrame]] = {
             "packets": lambda: self.packets,
             "segments": lambda: self.segments(phase=None),

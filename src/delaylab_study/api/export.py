@@ -70,7 +70,7 @@ def export(dataset: Dataset, folder: Path, names: Sequence[Name], form: Format) 
 
 
 def table_of(dataset: Dataset, name: Name) -> pl.DataFrame:
-    """Return the table of a name; `segments` has those of all phases."""
+    """Return a table by its name; `segments` has the segments of all phases."""
     if name == "claims":
         return claims_of(dataset.claims())
     if name == "scenarios":

@@ -103,7 +103,7 @@ def detection_s(groups: list[Group], where: Setting, test: str, *, single: bool)
 def convergence_s(groups: list[Group], where: Setting, test: str, *, single: bool) -> Floats:
     """Return the times from that change to the last one of a table.
 
-    Events are left out after which tables were still wrong in the end: nothing had converged.
+    An event is left out if tables were still wrong when its trial ended: they had not converged.
     """
     found = events(groups, where, test, single=single)
     return where.slower * np.array(

@@ -41,7 +41,7 @@ def detection_off(test: str) -> Measure:
 
 
 def convergence_off(test: str) -> Measure:
-    """Return a measure: the convergence times of a test less those of figure 21."""
+    """Return a measure of the convergence times of a test less those of figure 21."""
     _, several, one = CONVERGENCE_S[test]
     return lambda groups: _off(groups, test, convergence_s, (several, one))
 

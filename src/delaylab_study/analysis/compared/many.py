@@ -16,7 +16,7 @@ from delaylab_study.dataset.store import Study
 FEWEST = 2
 """The smallest number of levels that can be compared."""
 MACHINE = "machine"
-"""The name under which machines are compared, unless the study has a factor of that name."""
+"""The factor whose levels are the machines, unless the study has a factor of that name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +113,10 @@ def _check(study: Study, factor: str, levels: Sequence[str], only: Mapping[str, 
 
 
 def _factors(study: Study) -> dict[str, list[str]]:
-    """Return the levels of each factor, and as those of one more the machines that ran trials."""
+    """Return the levels of each factor by its name.
+
+    If several machines ran trials, they are the levels of a factor `machine`.
+    """
     machines = sorted({each.machine for each in study.trials if each.machine is not None})
     factors = {name: list(levels) for name, levels in study.record.factors.items()}
     return {MACHINE: machines, **factors} if len(machines) > 1 else factors

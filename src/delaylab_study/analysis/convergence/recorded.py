@@ -16,7 +16,8 @@ from delaylab_study.dataset.store import Study
 
 SECOND_NS = 10**9
 ENDING = ("stop", "kill", "restart")
-"""Deeds of a timeline that end nodes, or programs of them: what these then lose is no detection."""
+"""Actions of a timeline that end nodes or programs. An adjacency that an ended router loses itself
+does not count as detected."""
 
 
 @dataclass(frozen=True)
@@ -24,8 +25,8 @@ class SeenEvent:
     """An event of a trial, and what the routers did from then until the next one.
 
     Times are in ns since 1970, by this machine's clock. `seen_ns` is the first change of a carrier,
-    an adjacency or a table, `adjacency_ns` the first of an adjacency at a router that the event did
-    not end itself. `effect` has the changes of tables. `holes` and `loops` are those that there
+    an adjacency or a table, `adjacency_ns` the first of an adjacency at a router that the event
+    did not end. `effect` has the changes of tables. `holes` and `loops` are those that there
     were after it, also from before. `lost` are the nodes of which messages were lost. `stolen` is
     the share of the CPUs' time that a hypervisor took meanwhile, None if it is not known.
     """
