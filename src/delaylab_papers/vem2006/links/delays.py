@@ -39,8 +39,12 @@ PINGS = 100
 """Packets of each mean of figures 16 and 17, by section IV A."""
 ROUNDED_MS = {"0": 0.0005, "100us": 0.0005, "1ms": 0.05, "10ms": 0.05, "100ms": 0.5}
 """Half a unit of the last digit of figure 16's means, by configured delay."""
-RTT = "app"
-"""The delay over the whole way: there and back, from and to user space."""
+RTT = "stack"
+"""The delay over the whole way: there and back, between the stamps of the sender's kernel.
+
+The paper's packets are stamped as tcpdump receives them, on a machine of their own (IV A). Here the
+sender shares its CPU with the load, and a packet waits there up to 30 ms until its program runs.
+"""
 EARLY_SHARE = 0.025
 """Share of the configured delay by which a frame may be early under load. The paper's earliest were
 up to 2.2 % early."""
@@ -165,9 +169,10 @@ def wholes(groups: list[Group], *, loaded: bool) -> dict[tuple[str, str], Whole]
 
 
 def added_under_load(groups: list[Group]) -> Iterator[Measured]:
-    """Yield the error of what each delay adds to the mean RTT, over what figure 16 leaves possible.
+    """Yield the error of what each delay adds to the mean kernel RTT.
 
-    Each trial is compared with that of its block without a delay: they have one load.
+    It is a multiple of the largest error that figure 16 leaves possible. Each trial is compared
+    with that of its block without a delay: they have one load.
     """
     found = wholes(groups, loaded=True)
     for (size, configured), with_delay in found.items():
