@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 
 LOAD = """
 import os, sys, time
@@ -15,6 +16,7 @@ print(flush=True)
 turn, at = 0, time.monotonic()
 while os.getppid() == int(sys.argv[1]):
     busy_until = at + on[turn % len(on)]
+    print(time.time_ns(), round(1e9 * (busy_until - at)), flush=True)
     at = busy_until + off[turn % len(off)]
     turn += 1
     while time.monotonic() < busy_until:
@@ -25,9 +27,26 @@ while os.getppid() == int(sys.argv[1]):
 OF_EACH_CPU = 2
 
 
+@dataclass
+class Loaded:
+    """Times of a load that ended, in ns since 1970: each with its begin and its end."""
+
+    times_ns: list[tuple[int, int]] = field(default_factory=list)
+
+    def rests_at(self, time_ns: int, margin_ns: int = 200_000_000) -> bool:
+        """True if no program of the load ran then, nor shortly before or after."""
+        return not any(
+            begin - margin_ns < time_ns < end + margin_ns for begin, end in self.times_ns
+        )
+
+
 @contextmanager
-def loading(on_s: Sequence[float], off_s: Sequence[float]) -> Iterator[None]:
-    """Load all CPUs twice by turns; all programs begin and rest at the same time."""
+def loading(on_s: Sequence[float], off_s: Sequence[float]) -> Iterator[Loaded]:
+    """Load all CPUs twice by turns; all programs begin and rest at the same time.
+
+    The times of the load are known once the block has ended.
+    """
+    loaded = Loaded()
     times = [",".join(map(str, each)) for each in (on_s, off_s)]
     asked = [sys.executable, "-c", LOAD, str(os.getpid()), *times]
     programs = []
@@ -37,10 +56,12 @@ def loading(on_s: Sequence[float], off_s: Sequence[float]) -> Iterator[None]:
         for each in programs:
             assert each.stdout is not None
             each.stdout.readline()
-        yield
+        yield loaded
     finally:
         for each in programs:
             each.kill()
-            each.wait()
-            if each.stdout is not None:
-                each.stdout.close()
+            told = each.communicate()[0].decode().splitlines()
+            for line in told:
+                if len(words := line.split()) == 2:
+                    begin_ns, length_ns = map(int, words)
+                    loaded.times_ns.append((begin_ns, begin_ns + length_ns))
