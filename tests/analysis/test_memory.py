@@ -13,7 +13,7 @@ from delaylab_study.analysis.statistics.memory import (
     quantile_times,
     ranks,
 )
-from delaylab_study.analysis.statistics.runs import Floats
+from delaylab_study.analysis.statistics.runs import Floats, ranked
 
 
 def series(seed: int, count: int, n: int, kept: float) -> Floats:
@@ -41,7 +41,7 @@ def test_the_share_below_a_quantile_varies_as_its_time_says(q: float) -> None:
     drawn = series(3, 4000, 500, 0.8)
     truth = float(np.quantile(drawn, q))
     variance = float((drawn <= truth).mean(axis=1).var())
-    found = [float(quantile_times([each], (q,))[0]) for each in drawn[:200]]
+    found = [float(quantile_times([ranked(each)], (q,))[0]) for each in drawn[:200]]
     assert np.median(found) == pytest.approx(500 * variance / (q * (1 - q)), rel=0.2)
 
 
@@ -49,7 +49,7 @@ def test_bursts_that_only_the_tail_has_are_seen_there() -> None:
     random = np.random.default_rng(4)
     delays = random.lognormal(0, 0.3, 4000)
     bursts = np.repeat(random.random(200) < 0.05, 20)
-    middle, tail = quantile_times([delays + 100 * bursts], (0.5, 0.97))
+    middle, tail = quantile_times([ranked(delays + 100 * bursts)], (0.5, 0.97))
     assert tail > 8
     assert tail > 2 * middle
 
@@ -90,7 +90,7 @@ def resampled(flags: Floats, block: int) -> float:
 def test_the_time_is_that_of_a_bootstrap_of_long_blocks(memory: int, q: float) -> None:
     drawn = LongTrial(memory, 400_000).draw(np.random.default_rng(9))
     variance = resampled((drawn <= np.quantile(drawn, q)).astype(np.float64), 10 * memory)
-    time = float(quantile_times([drawn], (q,))[0])
+    time = float(quantile_times([ranked(drawn)], (q,))[0])
     assert 0.6 < time * q * (1 - q) / len(drawn) / variance < 2
 
 
@@ -102,4 +102,4 @@ def test_the_time_does_not_jump_where_batches_begin() -> None:
 
 def test_a_drift_over_the_whole_trial_leaves_few_independent_packets() -> None:
     drift = np.linspace(0, 3, 100_000) + np.random.default_rng(12).normal(size=100_000)
-    assert len(drift) / quantile_times([drift], (0.5,))[0] < 10
+    assert len(drift) / quantile_times([ranked(drift)], (0.5,))[0] < 10

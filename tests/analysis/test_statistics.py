@@ -11,8 +11,13 @@ from delaylab_study.analysis.packets.outliers import outliers, robust_scale
 from delaylab_study.analysis.statistics import effects
 from delaylab_study.analysis.statistics.effects import estimate, estimate_of_few, mean_of_few
 from delaylab_study.analysis.statistics.memory import quantile_times
-from delaylab_study.analysis.statistics.quantiles import locate, summarise
-from delaylab_study.analysis.statistics.runs import Floats, spread
+from delaylab_study.analysis.statistics.quantiles import (
+    WORTH_THREADS,
+    locate,
+    summarise,
+    summarise_all,
+)
+from delaylab_study.analysis.statistics.runs import Floats, ranked, spread
 from tests.synthetic import queue
 
 
@@ -68,7 +73,7 @@ def test_a_refused_quantile_says_what_it_needs_and_what_there_is() -> None:
     found = summarise(1000 * autocorrelated(1, 200, 0.9))
     assert found.p99.value is None
     assert found.p99.interval is None
-    worth = 200 / quantile_times([autocorrelated(1, 200, 0.9)], (0.99,))[0]
+    worth = 200 / quantile_times([ranked(autocorrelated(1, 200, 0.9))], (0.99,))[0]
     said = f"p99 needs 500 independent packets; there are 200, worth {worth:.0f}: about "
     assert found.p99.why.startswith(said)
     due = float(found.p99.why.removeprefix(said).split()[0])
@@ -174,3 +179,11 @@ def test_the_interval_of_a_mean_does_not_go_beyond_the_possible_values() -> None
     assert everywhere.interval[1] > 1
     assert cut.interval == (everywhere.interval[0], 1.0)
     assert cut.value == everywhere.value
+
+
+def test_many_delays_are_summarised_in_threads_as_one_by_one() -> None:
+    runs = [
+        [100 * autocorrelated(seed, 300_000), 100 * autocorrelated(9, 300)] for seed in (1, 2, 3, 4)
+    ]
+    assert sum(len(trial) for run in runs for trial in run) > WORTH_THREADS
+    assert summarise_all(runs, 0.01) == [summarise(run, 0.01) for run in runs]

@@ -211,12 +211,14 @@ def _packets(read: GroupRead) -> GroupPackets:
 def _round_trips(read: GroupRead) -> tuple[pl.DataFrame, dict[str, float]]:
     """Return the round trips of the packets that came back in ns, and the bounds of some in µs."""
     answered = read.whole.answered
-    trips = rtt.round_trips(answered, emulated_link=by_emulated_link(read.trials[0]))
     less, less_off_ns = without_links(answered, read.on.values())
     bounds = {name: off_ns / 1000 for name, off_ns in rtt.one_way_bounds(answered).items()}
     if less_off_ns:
         bounds[rtt.WITHOUT_LINKS] = less_off_ns / 1000
-    return trips.with_columns(answered.scheduled[TRIAL], less), bounds
+    trips = rtt.round_trips(answered, emulated_link=by_emulated_link(read.trials[0]))
+    columns = [*trips.get_columns(), answered.scheduled[TRIAL], less]
+    del trips  # `small` frees each column when it has made a smaller one of it
+    return rtt.small(columns), bounds
 
 
 def _account(read: GroupRead, ways: list[OnWay]) -> Account:
@@ -238,6 +240,8 @@ def _segments(read: GroupRead, ways: list[OnWay]) -> list[SegmentSummary]:
 
 
 def _astray(read: GroupRead, packets: TrialPackets) -> Astray | None:
+    if not packets.trial.live_ways:
+        return None
     scheduled = packets.scheduled_by(read.clock).scheduled
     return astray(packets.trial, read.study.stamps(packets.trial.id), scheduled, read.clock)
 
@@ -306,7 +310,7 @@ def _slowest(packets: Iterable[Parted], times: list[TrialTimes]) -> list[SlowPac
         slow
         for each, parts in packets
         for slow in slowest(
-            each.answered.scheduled, rtt.round_trips(each.answered)["app"].to_numpy(), parts, times
+            each.answered.scheduled, rtt.user_rtts(each.answered).to_numpy(), parts, times
         )
     ]
     return sorted(found, key=lambda slow: -slow.rtt_us)[:NAMED]

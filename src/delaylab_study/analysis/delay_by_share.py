@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 
 from delaylab_study.analysis.over_time.slowest import TrialTimes
-from delaylab_study.analysis.packets.rtt import round_trips
+from delaylab_study.analysis.packets.rtt import user_rtts
 from delaylab_study.analysis.packets.table import Packets
 from delaylab_study.analysis.statistics.quantiles import Floats
 from delaylab_study.analysis.work import Work, WorkCourse
@@ -53,7 +53,7 @@ def delays_by_share(
 def _of_course(work: str, node: str, course: WorkCourse, packets: Packets) -> DelayByShare:
     answered = packets.scheduled.select(
         ((pl.col("intended_ns") - course.began_ns) / _NS).alias("since_s"),
-        ((pl.col("slip_ns") + round_trips(packets)["app"]) / 1000).alias("us"),
+        ((pl.col("slip_ns") + user_rtts(packets)) / 1000).alias("us"),
     ).drop_nulls()
     since_s = answered["since_s"].to_numpy()
     during = (since_s >= 0) & (since_s < course.times_s[-1])

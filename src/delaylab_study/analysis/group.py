@@ -129,7 +129,7 @@ class GroupPackets:
             known = pl.DataFrame(
                 [
                     pl.Series(value.name, value.to_numpy() / 1000)
-                    if value.dtype == pl.Int64
+                    if value.dtype.is_integer()
                     else value
                     for value in values
                 ]

@@ -25,7 +25,7 @@ from delaylab_study.analysis.packets.named import named
 from delaylab_study.analysis.packets.segments import Segment
 from delaylab_study.analysis.packets.table import MEASURED, TRIAL, Packets, joined
 from delaylab_study.analysis.packets.trial import PacketsByWay, TrialPackets, packets_by_way
-from delaylab_study.analysis.statistics.quantiles import Summary, refused, summarise
+from delaylab_study.analysis.statistics.quantiles import Summary, refused, summarise_all
 from delaylab_study.analysis.statistics.runs import by_trial
 from delaylab_study.dataset.records.trial import TrialRecord
 from delaylab_study.dataset.store import Study
@@ -208,7 +208,7 @@ def without_links(answered: Packets, packets: Iterable[Parted]) -> tuple[pl.Seri
     of_all = answered.scheduled.select(keys).join(
         pl.concat(parts), on=keys, how="left", maintain_order="left"
     )
-    less = rtt.round_trips(answered)["app"] - of_all["in links"]
+    less = rtt.user_rtts(answered) - of_all["in links"]
     return less.alias(rtt.WITHOUT_LINKS), bound_ns
 
 
@@ -219,13 +219,16 @@ def summaries(
 
     `every_s` is the time between two packets, None if it is not known.
     """
-    wanted = list(names)
-    parts = (trips.lazy().select(TRIAL, name).drop_nulls() for name in wanted)
-    return {
-        name: summarise(by_trial(known[name].to_numpy(), known[TRIAL].to_numpy()), every_s)
-        for name, known in zip(wanted, pl.collect_all(parts), strict=True)
-        if len(known)
-    }
+    trials = trips[TRIAL].to_numpy()
+    runs = {}
+    for name in names:
+        delays, of = trips[name], trials
+        if delays.null_count():
+            known = delays.is_not_null()
+            delays, of = delays.filter(known), trials[known.to_numpy()]
+        if len(delays):
+            runs[name] = by_trial(delays.to_numpy(), of)
+    return dict(zip(runs, summarise_all([*runs.values()], every_s), strict=True))
 
 
 def segment_summaries(packets: Pooled, parts: list[Segment]) -> list[SegmentSummary]:
@@ -233,7 +236,9 @@ def segment_summaries(packets: Pooled, parts: list[Segment]) -> list[SegmentSumm
     trials = packets.answered.scheduled[TRIAL].to_numpy()
     slips = packets.measured.scheduled.select(TRIAL, "slip_ns").drop_nulls()
     every_s = packets.every_s
-    slip = summarise(by_trial(slips["slip_ns"].to_numpy(), slips[TRIAL].to_numpy()), every_s)
+    slip_ns = by_trial(slips["slip_ns"].to_numpy(), slips[TRIAL].to_numpy())
+    delays_ns = [by_trial(part.delay_ns, trials[part.rows]) for part in parts]
+    slip, *of_parts = summarise_all([slip_ns, *delays_ns], every_s)
     found = [
         SegmentSummary(
             leg="request",
@@ -245,9 +250,9 @@ def segment_summaries(packets: Pooled, parts: list[Segment]) -> list[SegmentSumm
             delay=slip,
         )
     ]
-    for part in parts:
+    for part, summary in zip(parts, of_parts, strict=True):
         off = part.bound_ns / 1000
-        delays = refused(summarise(by_trial(part.delay_ns, trials[part.rows]), every_s), off)
+        delays = refused(summary, off)
         found.append(
             SegmentSummary(
                 leg=part.leg,

@@ -81,8 +81,8 @@ CLAIMS = {
             ),
             (
                 Criterion(
-                    "error of the time that a delay adds to the mean kernel RTT at the highest load "
-                    "÷ the largest error by figure 16",
+                    "error of the time that a delay adds to the mean kernel RTT at the highest "
+                    "load ÷ the largest error by figure 16",
                     "times",
                     at_most(AS_TRUE),
                     added_under_load,

@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 
 from delaylab_study.analysis.packets.layers import SLIP
-from delaylab_study.analysis.packets.rtt import round_trips
+from delaylab_study.analysis.packets.rtt import user_rtts
 from delaylab_study.analysis.packets.table import MEASURED
 from delaylab_study.analysis.packets.trial import TrialPackets, packets_by_way
 from delaylab_study.analysis.statistics.runs import Floats
@@ -73,7 +73,7 @@ def measured(study: Study, trials: list[TrialRecord]) -> MeasuredParts:
 
 
 def _add_all(parts: MeasuredParts, repeat: int, packets: TrialPackets) -> None:
-    user = round_trips(packets.answered)["app"].drop_nulls().to_numpy()
+    user = user_rtts(packets.answered).drop_nulls().to_numpy()
     _keep(parts, repeat, ComparedQuantity(USER, ROUND_TRIP), user / 1000)
     slip = packets.packets.scheduled["slip_ns"].drop_nulls().to_numpy()
     _keep(

@@ -9,7 +9,7 @@ import polars as pl
 
 from delaylab_study.analysis.over_time.outages import Outage, outages
 from delaylab_study.analysis.over_time.slowest import TrialTimes
-from delaylab_study.analysis.packets.rtt import round_trips
+from delaylab_study.analysis.packets.rtt import user_rtts
 from delaylab_study.analysis.statistics.quantiles import Floats
 from delaylab_study.dataset.records.outcomes import NO_REPLY, NOT_SENT
 
@@ -48,7 +48,7 @@ def timeline(trial: TrialTimes, measured: str) -> RttsOverTime:
         pl.col("phase"),
         pl.col("outcome").is_in(NO_REPLY).alias("lost"),
         pl.col("outcome").is_in(NOT_SENT).alias("not sent"),
-        (round_trips(trial.packets)["app"] / 1000).alias("us"),
+        (user_rtts(trial.packets) / 1000).alias("us"),
     ).sort("after_s", maintain_order=True)
     sent_packets = packets.filter(~pl.col("not sent"))
     lost = sent_packets["lost"].to_numpy()

@@ -62,16 +62,12 @@ class Astray:
     loops: list[RoutingLoop]
 
 
-def astray(
-    trial: TrialRecord, stamps: pl.DataFrame, packets: pl.DataFrame, clock: str
-) -> Astray | None:
-    """Return the lost and circling packets of a trial; None if its ways were planned.
+def astray(trial: TrialRecord, stamps: pl.DataFrame, packets: pl.DataFrame, clock: str) -> Astray:
+    """Return the lost and circling packets of a trial whose routing daemons decided the ways.
 
     `stamps` are as recorded, `packets` the schedule in the time of `clock`, that of the machine.
     Stamps of other clocks do not count: their times cannot be compared.
     """
-    if not trial.live_ways:
-        return None
     start_ns = int(str(packets["intended_ns"].min())) if len(packets) else 0
     seen = (
         stamps.with_columns(pl.col("leg", "point", "clock").cast(pl.String))

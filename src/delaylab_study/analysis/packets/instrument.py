@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from delaylab_study.analysis.packets.rtt import round_trips
+from delaylab_study.analysis.packets.rtt import user_rtts
 from delaylab_study.analysis.packets.table import Packets
 from delaylab_study.analysis.packets.trial import TrialPackets
 from delaylab_study.analysis.statistics.effects import Effect, mean_of_few
@@ -100,7 +100,7 @@ def at_rest(trials: Sequence[TrialPackets]) -> AtRest:
 
 def _answered(packets: Packets) -> pl.DataFrame:
     """Return the sequence number, the phase and the user RTT in µs of each answered packet."""
-    user = (round_trips(packets)["app"] / 1000).alias("user")
+    user = (user_rtts(packets) / 1000).alias("user")
     return packets.scheduled.select("seq", "phase").with_columns(user).drop_nulls("user")
 
 

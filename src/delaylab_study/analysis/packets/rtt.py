@@ -16,14 +16,16 @@ from __future__ import annotations
 
 import polars as pl
 
-from delaylab.api.points import AT_SERVICE
+from delaylab.api.points import AT_SERVICE, LEGS
 from delaylab_study.analysis.clocks.stations import Station
 from delaylab_study.analysis.packets.table import Packets, constant
 
+USER = "app"
+"""Name of the RTT as programs see it."""
 # name in the tables -> point; an RTT at one of the responder's points is the time that its side
 # took from there on and back
 VANTAGE = {
-    "app": "sender.app",
+    USER: "sender.app",
     "stack": "sender.stack",
     "dom0": "sender.dom0",
     "vif": "sender.vif",
@@ -84,6 +86,33 @@ def round_trips(packets: Packets, *, emulated_link: bool = False) -> pl.DataFram
     table = table.with_columns(_difference(stamped, LINK, *_IN_LINK))
     rest = (pl.col("total") - pl.col(LINK)).alias(WITHOUT_LINK)
     return table.with_columns(*(pl.col(name) - pl.col(LINK) for name in _OVER_LINK), rest)
+
+
+def user_rtts(packets: Packets) -> pl.Series:
+    """Return the round trip as programs see it in ns, null where it is not known."""
+    ends = (Station(leg, VANTAGE[USER]) for leg in LEGS)
+    return _difference(packets.as_stamped, USER, *ends)
+
+
+def small(columns: list[pl.Series]) -> pl.DataFrame:
+    """Return columns of delays as a table that takes less memory; the list is empty then.
+
+    A column has 32 bits where all delays fit (2.1 s), and takes nothing if it has none. One is made
+    after the other, so that all are never there twice.
+    """
+    found = []
+    columns.reverse()
+    while columns:
+        found.append(_narrowed(columns.pop()))
+    return pl.DataFrame(found)
+
+
+def _narrowed(column: pl.Series) -> pl.Series:
+    if column.null_count() == len(column):
+        return column.cast(pl.Null)
+    most = 2**31 - 1
+    fits = column.dtype == pl.Int64 and column.is_between(-most, most).all()
+    return (column.cast(pl.Int32) if fits else column).rechunk()
 
 
 def one_way_bounds(packets: Packets) -> dict[str, float]:

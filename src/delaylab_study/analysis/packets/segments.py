@@ -91,12 +91,16 @@ def stamped(
     located: dict[str, dict[str, str]] = {
         leg: {role: location for location, role in roles(way, leg).items()} for leg in LEGS
     }
+    of_places = {
+        (str(leg), str(point)): seen
+        for (leg, point), seen in stamps.partition_by("leg", "point", as_dict=True).items()
+    }
     taken: dict[Station, TakenStamps] = {}
     for station in stations_of(way):
-        at = pl.col("point") == station.point
-        if station.point in located[station.leg]:
-            at |= pl.col("point") == located[station.leg][station.point]
-        seen = stamps.filter((pl.col("leg") == station.leg) & at)
+        of_router = located[station.leg].get(station.point, station.point)
+        names = dict.fromkeys((station.point, of_router))
+        places = [(station.leg, name) for name in names if (station.leg, name) in of_places]
+        seen = pl.concat(of_places[place] for place in places) if places else stamps.clear()
         clock = str(seen["clock"][0]) if len(seen) else None
         taken[station] = TakenStamps(_first_times(keys, seen), clock)
     return scheduled, taken
@@ -113,11 +117,14 @@ def segments(packets: Packets, way: Way, in_host_stack: Collection[str] = ()) ->
         return found
     last_time = packets.stations[stations[0]].times.to_numpy().copy()
     last_point = np.zeros(len(packets), dtype=np.intp)
+    everything = np.arange(len(packets), dtype=np.intp)
     for index, station in enumerate(stations[1:], start=1):
         known, now = when_seen(packets.stations[station].times)
-        rows = np.flatnonzero(known)
-        for start in np.unique(last_point[rows]).tolist():
-            chosen = rows[last_point[rows] == start]
+        # Most points saw all packets: their segments share one array of rows.
+        rows = everything if known.all() else np.flatnonzero(known)
+        starts = np.flatnonzero(np.bincount(last_point[rows])).tolist()
+        for start in starts:
+            chosen = rows if len(starts) == 1 else rows[last_point[rows] == start]
             delay = now[chosen] - last_time[chosen]
             ends = stations[start], station
             off_ns = packets.bound_between(*ends, chosen)
@@ -162,7 +169,10 @@ def _first_times(keys: NDArray[np.uint64], seen: pl.DataFrame) -> pl.Series:
     if seen.is_empty() or len(keys) == 0:
         return constant(None, len(keys))
     stamped = _keys(seen)
-    at = np.minimum(np.searchsorted(keys, stamped), len(keys) - 1)
+    # The packets of one probe are numbered without a gap, so most keys are their own places.
+    gapless = int(keys[-1] - keys[0]) == len(keys) - 1
+    at = stamped - keys[0] if gapless else np.searchsorted(keys, stamped).astype(np.uint64)
+    at = np.minimum(at, np.uint64(len(keys) - 1)).astype(np.intp)
     known = keys[at] == stamped
     never = np.iinfo(np.int64).max
     first = np.full(len(keys), never, dtype=np.int64)

@@ -97,7 +97,8 @@ def among_trials(runs: Sequence[Run], of: Statistic) -> list[Variation]:
     It is the jackknife's that leaves out half of them: a statistic may jump from trial to trial, as
     the median of few values does, and leaving out one would not tell.
     """
-    everything = [whole(run) for run in runs]
+    # Statistics need not sort what is in order, and most series are the same each time.
+    everything = [np.sort(whole(run)) for run in runs]
     found = []
     for index, run in enumerate(runs):
         count = len(run)

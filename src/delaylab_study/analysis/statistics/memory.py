@@ -9,10 +9,11 @@ of the slow part's time and share (`MODELS`) counts by its likelihood, which is 
 Arkiv för Matematik 2:423), and the times of all are averaged. A short series cannot rule out a
 long memory, so its time includes a part of one.
 
-A long series is read twice. Stretches of it show the memory of near packets. The means of batches,
-of which there are few enough to be read whole, show the memory that is longer than a stretch: the
-time is then that of the means, multiplied by the packets of a batch and by the share of the
-packets' variance that the means have. The longer of the two times counts.
+A long series is read twice. Stretches of it show the memory of near packets; of more than
+`STRETCHES` a random one of each of so many equal parts is read, which is enough to tell. The means
+of batches, of which there are few enough to be read whole, show the memory that is longer than a
+stretch: the time is then that of the means, multiplied by the packets of a batch and by the share
+of the packets' variance that the means have. The longer of the two times counts.
 """
 
 from __future__ import annotations
@@ -26,10 +27,12 @@ from statistics import NormalDist
 import numpy as np
 from numpy.typing import NDArray
 
-from delaylab_study.analysis.statistics.runs import Floats, Run, whole
+from delaylab_study.analysis.statistics.runs import Floats, Ranked, Run, ranked, spread, whole
 
 # Longest stretch whose spectrum is taken whole; longer series are cut into stretches.
 STRETCH = 4096
+# Largest number of stretches of a run whose spectra are taken.
+STRETCHES = 64
 # Largest number of batches of a trial whose means are a series of their own.
 BATCHES = 2048
 # Probability, before any packet is seen, that packets are independent.
@@ -130,7 +133,7 @@ def autocorrelation_times(trials: Sequence[Floats]) -> Floats:
     return np.asarray(np.maximum(near, _far(trials).times))
 
 
-def quantile_times(run: Run, qs: Sequence[float]) -> Floats:
+def quantile_times(run: Sequence[Ranked], qs: Sequence[float]) -> Floats:
     """Return the autocorrelation time that counts for each quantile of a run.
 
     A quantile varies as the share of packets below it does. The memory of that share is estimated
@@ -140,8 +143,8 @@ def quantile_times(run: Run, qs: Sequence[float]) -> Floats:
     """
     rows = []
     for trial in run:
-        below = trial <= np.quantile(trial, qs)[:, None]
-        rows.append(np.vstack([below, ranks(trial)]))
+        below = trial.values <= trial.quantiles(qs)[:, None]
+        rows.append(np.vstack([below, trial.ranks]))
     weights = _weights(rows)
     own = weights[:-1] @ MODELS.log_times
     rare = [round(min(q, 1 - q), 9) for q in qs]
@@ -170,8 +173,7 @@ def share_time(flags: Run, delays: Run) -> float:
 
 def ranks(values: Floats) -> Floats:
     """Return the ranks of values, equal values at the middle of theirs."""
-    _, place, ties = np.unique(values, return_inverse=True, return_counts=True)
-    return np.asarray((np.cumsum(ties) - (ties - 1) / 2)[place], dtype=np.float64)
+    return ranked(values).ranks
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,13 +229,17 @@ def _weights(trials: Sequence[Floats], models: Models = MODELS) -> Floats:
     longest = 0
     # Trials of one length have one spectrum, by which the sum of their powers is divided at once.
     together: dict[int, tuple[Floats, int]] = {}
-    for trial in trials:
-        pieces = -(-trial.shape[-1] // STRETCH) or 1
+    whole_pieces = [-(-trial.shape[-1] // STRETCH) or 1 for trial in trials]
+    read = min(1.0, STRETCHES / sum(whole_pieces))
+    for trial, pieces in zip(trials, whole_pieces, strict=True):
         n = trial.shape[-1] // pieces
         longest = max(longest, n)
-        power = _power(trial[..., : pieces * n].reshape(-1, pieces, n))
+        stretches = trial[..., : pieces * n].reshape(-1, pieces, n)
+        if read < 1:
+            stretches = stretches[:, spread(pieces, max(1, round(read * pieces)))]
+        power = _power(stretches)
         so_far, number = together.get(n, (np.zeros_like(power), 0))
-        together[n] = so_far + power, number + pieces
+        together[n] = so_far + power, number + stretches.shape[1]
     for n, (power, number) in together.items():
         inverse, logs = _spectra(n, models)
         if not len(inverse):

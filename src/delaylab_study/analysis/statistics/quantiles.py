@@ -9,8 +9,11 @@ ends at 0, since no delay is negative, or at the smallest delay if two clocks ga
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal
 
 import numpy as np
@@ -24,6 +27,8 @@ from delaylab_study.analysis.statistics.runs import (
     Numbers,
     Series,
     as_run,
+    ranked,
+    rising_quantiles,
     spread,
     whole,
 )
@@ -45,6 +50,7 @@ __all__ = [
     "refused",
     "spread",
     "summarise",
+    "summarise_all",
 ]
 
 Tail = Literal["p99", "p90"]
@@ -114,7 +120,11 @@ class Located:
         return min(low, self.value - half), max(high, self.value + half)
 
 
+LOOKED_AT = 100
+"""The values of a row that are looked at first: hardly any row out of order is in order there."""
 _QUANTILES = (0.5, 0.9, 0.99, 0.999)
+WORTH_THREADS = 1_000_000
+"""Number of delays from which on several series are summarised at the same time."""
 
 
 def summarise(delay_ns: Numbers | Sequence[Numbers], every_s: float | None = None) -> Summary:
@@ -141,6 +151,19 @@ def summarise(delay_ns: Numbers | Sequence[Numbers], every_s: float | None = Non
         max=largest,
         n_effective=located[0].effective,
     )
+
+
+def summarise_all(
+    delays_ns: Sequence[Sequence[Numbers]], every_s: float | None = None
+) -> list[Summary]:
+    """Summarise several runs of the same packets, as `summarise` does.
+
+    Large ones take a thread for each CPU: numpy sorts without the interpreter's lock.
+    """
+    if sum(len(trial) for run in delays_ns for trial in run) < WORTH_THREADS:
+        return [summarise(run, every_s) for run in delays_ns]
+    with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+        return list(pool.map(partial(summarise, every_s=every_s), delays_ns))
 
 
 def _quantile(located: Located, n: int, least: float, every_s: float | None) -> Quantile:
@@ -192,12 +215,15 @@ def _bounded(quantile: Quantile, bound_us: float) -> Quantile:
 
 def locate(series: Series, qs: Sequence[float], level: float = LEVEL) -> list[Located]:
     """Return quantiles of a run that has packets, with the intervals that its packets carry."""
-    run = as_run(series)
-    ordered = np.sort(whole(run))
+    run = [ranked(trial) for trial in as_run(series)]
+    # One trial is in order already. "Stable" merges several that are.
+    ordered = whole([trial.rising for trial in run])
+    if len(run) > 1:
+        ordered.sort(kind="stable")
     n = len(ordered)
     effective = n / quantile_times(run, qs)
-    values = last_axis_quantiles(ordered, qs, presorted=True)
-    trials = np.stack([last_axis_quantiles(trial, qs) for trial in run], axis=1)
+    values = rising_quantiles(ordered, qs)
+    trials = np.stack([trial.quantiles(qs) for trial in run], axis=1)
     return [
         Located(
             q,
@@ -250,30 +276,22 @@ def _distinct(values: Floats) -> Floats:
 
 
 def _in_order(rows: Floats) -> bool:
-    """Return True if there are several rows, each of them in rising order.
+    """Return True if each row is in rising order.
 
-    A statistic of many such rows is computed for the influence of each delay, and sorting them
-    would take most of the time. Rows that are not in order show it in the first one.
+    A statistic of the same rows, or of many such rows, is computed again and again, and sorting
+    them would take most of the time. Rows that are not in order show it at the start of the first.
     """
-    if rows.ndim != 2 or len(rows) < 2 or rows.shape[-1] < 2:
+    if rows.ndim != 2 or rows.shape[-1] < 2:
         return False
-    return all(bool((part[..., 1:] >= part[..., :-1]).all()) for part in (rows[0], rows))
+    parts = (rows[0, :LOOKED_AT], rows[0], rows)
+    return all(bool((part[..., 1:] >= part[..., :-1]).all()) for part in parts)
 
 
-def last_axis_quantiles(values: Floats, qs: Sequence[float], *, presorted: bool = False) -> Floats:
+def last_axis_quantiles(values: Floats, qs: Sequence[float]) -> Floats:
     """Return what `np.quantile(values, qs, axis=-1)` does, by sorting, which is many times faster.
 
     numpy sorts with the CPU's vector instructions, and partitions without them.
     """
-    rows = values if presorted else _distinct(values)
-    ordered = rows if presorted or _in_order(rows) else np.sort(rows, axis=-1)
-    n = ordered.shape[-1]
-    found = []
-    for q in qs:
-        place = q * (n - 1)
-        below = int(place)
-        low, high = ordered[..., below], ordered[..., min(below + 1, n - 1)]
-        share = place - below
-        step = high - low
-        found.append(low + step * share if share < 0.5 else high - step * (1 - share))
-    return np.broadcast_to(np.stack(found), (len(qs), *values.shape[:-1]))
+    rows = _distinct(values)
+    ordered = rows if _in_order(rows) else np.sort(rows, axis=-1)
+    return np.broadcast_to(rising_quantiles(ordered, qs), (len(qs), *values.shape[:-1]))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import TypeVar
 
@@ -37,6 +38,51 @@ class RunInBlocks(list[Floats]):
 
 LEVEL = 0.95
 """Confidence level of intervals that readers see."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Ranked:
+    """A trial's values in the order of sending, the same in rising order, and the rank of each.
+
+    Ranks count from 1; equal values are at the middle of theirs.
+    """
+
+    values: Floats
+    rising: Floats
+    ranks: Floats
+
+    def quantiles(self, qs: Sequence[float]) -> Floats:
+        """Return what `np.quantile(values, qs)` does."""
+        return rising_quantiles(self.rising, qs)
+
+
+def ranked(values: Floats) -> Ranked:
+    """Return a trial's values with their ranks, for which they are sorted once."""
+    order = np.argsort(values)
+    rising = values[order]
+    ranks = np.empty(len(values))
+    first = np.concatenate([[True], rising[1:] != rising[:-1]])
+    if first.all():
+        ranks[order] = np.arange(1.0, len(values) + 1)
+    else:
+        starts = np.flatnonzero(first)
+        ties = np.diff(starts, append=len(values))
+        ranks[order] = np.repeat(starts + (ties + 1) / 2, ties)
+    return Ranked(values, rising, ranks)
+
+
+def rising_quantiles(ordered: Floats, qs: Sequence[float]) -> Floats:
+    """Return what `np.quantile(ordered, qs, axis=-1)` does, of rows that are in rising order."""
+    n = ordered.shape[-1]
+    found = []
+    for q in qs:
+        place = q * (n - 1)
+        below = int(place)
+        low, high = ordered[..., below], ordered[..., min(below + 1, n - 1)]
+        share = place - below
+        step = high - low
+        found.append(low + step * share if share < 0.5 else high - step * (1 - share))
+    return np.stack(found)
 
 
 def as_run(series: Numbers | Sequence[Numbers]) -> list[Floats]:
