@@ -91,16 +91,14 @@ def stamped(
     located: dict[str, dict[str, str]] = {
         leg: {role: location for location, role in roles(way, leg).items()} for leg in LEGS
     }
-    of_places = {
-        (str(leg), str(point)): seen
-        for (leg, point), seen in stamps.partition_by("leg", "point", as_dict=True).items()
-    }
+    of_legs = {leg: stamps["leg"] == leg for leg in LEGS}
+    kept = stamps.select("probe", "seq", "time_ns", "clock")
     taken: dict[Station, TakenStamps] = {}
     for station in stations_of(way):
-        of_router = located[station.leg].get(station.point, station.point)
-        names = dict.fromkeys((station.point, of_router))
-        places = [(station.leg, name) for name in names if (station.leg, name) in of_places]
-        seen = pl.concat(of_places[place] for place in places) if places else stamps.clear()
+        at = stamps["point"] == station.point
+        if station.point in located[station.leg]:
+            at |= stamps["point"] == located[station.leg][station.point]
+        seen = kept.filter(of_legs[station.leg] & at)
         clock = str(seen["clock"][0]) if len(seen) else None
         taken[station] = TakenStamps(_first_times(keys, seen), clock)
     return scheduled, taken
