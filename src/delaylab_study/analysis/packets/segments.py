@@ -91,7 +91,7 @@ def stamped(
     located: dict[str, dict[str, str]] = {
         leg: {role: location for location, role in roles(way, leg).items()} for leg in LEGS
     }
-    of_legs = {leg: stamps["leg"] == leg for leg in LEGS}
+    of_legs: dict[str, pl.Series] = {leg: stamps["leg"] == leg for leg in LEGS}
     kept = stamps.select("probe", "seq", "time_ns", "clock")
     taken: dict[Station, TakenStamps] = {}
     for station in stations_of(way):

@@ -121,7 +121,7 @@ class Located:
 
 
 LOOKED_AT = 100
-"""The values of a row that are looked at first: hardly any row out of order is in order there."""
+"""The number of a row's values that are compared first: few rows that are not in order pass."""
 _QUANTILES = (0.5, 0.9, 0.99, 0.999)
 WORTH_THREADS = 1_000_000
 """Number of delays from which on several series are summarised at the same time."""
@@ -278,8 +278,8 @@ def _distinct(values: Floats) -> Floats:
 def _in_order(rows: Floats) -> bool:
     """Return True if each row is in rising order.
 
-    A statistic of the same rows, or of many such rows, is computed again and again, and sorting
-    them would take most of the time. Rows that are not in order show it at the start of the first.
+    Statistics of the same rows are computed again and again, and sorting them would take most of
+    the time. The start of the first row is looked at first: it tells most rows that are not.
     """
     if rows.ndim != 2 or rows.shape[-1] < 2:
         return False
