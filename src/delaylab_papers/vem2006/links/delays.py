@@ -1,7 +1,7 @@
 """Delays of packets over links: figures 16 and 17.
 
 Errors of a link's delay are one way, from port to port. What a delay adds to the whole way is the
-difference of RTTs from and to user space, over hosts and router, with the delay and without.
+difference of kernel RTTs over hosts and router, with the delay and without.
 """
 
 from __future__ import annotations

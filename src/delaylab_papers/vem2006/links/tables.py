@@ -46,8 +46,8 @@ def _delays(title: str, groups: list[Group], paper: Delays, *, loaded: bool) -> 
         rows.append([size, configured, str(len(rtts)), *cells])
     return Table(
         title,
-        "Round trips from and to user space over one of ten routers, delayed one way: least, mean, "
-        "median of the trials' SD. In colour: the paper's, in ms, one way over hosts and router. "
+        "Kernel RTTs over one of ten routers, delayed one way: least, mean, median of the trials' "
+        "SD. In colour: the paper's, in ms, one way over hosts and router. "
         "Link: one way between the ports of its engine.",
         ["bytes", "configured", "n", "least", "mean", "SD", "link, least", "link, mean"],
         rows,

@@ -35,13 +35,13 @@ NOT_QUAGGA = "Here FRR runs, where the paper had Quagga 0.98.5"
 
 
 def detection_off(test: str) -> Measure:
-    """Return a measure of the detection times of a test less that of figure 21."""
+    """Return a measure of how far detection in a test is from figure 21's."""
     detection, _, _ = CONVERGENCE_S[test]
     return lambda groups: _off(groups, test, detection_s, (detection, detection))
 
 
 def convergence_off(test: str) -> Measure:
-    """Return a measure of the convergence times of a test less those of figure 21."""
+    """Return a measure of how far convergence after detection is from figure 21's."""
     _, several, one = CONVERGENCE_S[test]
     return lambda groups: _off(groups, test, convergence_s, (several, one))
 

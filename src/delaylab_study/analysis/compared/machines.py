@@ -14,14 +14,13 @@ from itertools import combinations
 
 from delaylab_study.analysis.claims.claim import ENOUGH
 from delaylab_study.analysis.group import Group
-from delaylab_study.analysis.packets.rtt import WITHOUT_LINKS
+from delaylab_study.analysis.packets.rtt import USER, WITHOUT_LINKS
 from delaylab_study.analysis.statistics.effects import Effect, shift
 from delaylab_study.analysis.statistics.quantiles import locate
 from delaylab_study.analysis.statistics.runs import LEVEL, Floats
 
 MARGIN = 0.05
 """The share of the larger median by which the medians of two machines may differ."""
-USER = "app"
 
 
 @dataclass(frozen=True, slots=True)
