@@ -12,6 +12,7 @@ from datetime import date
 from pathlib import Path
 
 from benches import (
+    campaign_kills,
     campaign_worker,
     campaigns,
     conditions,
@@ -63,6 +64,7 @@ ALL: dict[str, Callable[..., Section]] = {
     "report": report_size.run,
     "campaigns": campaigns.run,
     "campaign_worker": campaign_worker.run,
+    "campaign_kills": campaign_kills.run,
 }
 """Benchmarks by name. Those that can use an existing dataset take it as `measuring=DIR`."""
 BY_HAND = "by_hand"
