@@ -24,3 +24,4 @@ compile order counters.h
 compile lan
 compile gate
 compile socket events.h
+compile cpus

@@ -8,7 +8,7 @@ use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use aya::maps::ring_buf::RingBufItem;
-use aya::maps::{Array, IterableMap};
+use aya::maps::{Array, IterableMap, Map};
 use aya::programs::SchedClassifier;
 use aya::{Ebpf, Pod};
 
@@ -64,6 +64,15 @@ impl SharedArray {
         Self::map(map.map().fd().as_fd(), map.len() as usize)
     }
 
+    /// Map the array of this name, whose elements have several words, as one of `length` words.
+    ///
+    /// # Panics
+    /// Panics if the object has no such array.
+    pub(crate) fn of_words(object: &Ebpf, name: &str, length: usize) -> io::Result<Self> {
+        let Some(Map::Array(map)) = object.map(name) else { panic!("the object has this array") };
+        Self::map(map.fd().as_fd(), length)
+    }
+
     /// Map the array of `length` elements that `fd` refers to.
     pub(crate) fn map(fd: BorrowedFd<'_>, length: usize) -> io::Result<Self> {
         let (size, shared) = (length * size_of::<u64>(), libc::MAP_SHARED);
@@ -82,6 +91,15 @@ impl SharedArray {
     /// Return the element at a place; 0 if it was never written or lies beyond the end.
     pub(crate) fn get(&self, place: u32) -> u64 {
         self.at(place).map_or(0, |element| element.load(Ordering::Relaxed))
+    }
+
+    /// Return elements from a place on, in order, each read after what was written before the one in front of it;
+    /// 0 beyond the end.
+    pub(crate) fn words<const N: usize>(&self, place: usize) -> [u64; N] {
+        std::array::from_fn(|word| {
+            let at = u32::try_from(place + word).unwrap_or(u32::MAX);
+            self.at(at).map_or(0, |element| element.load(Ordering::Acquire))
+        })
     }
 
     /// Write the element at a place, if there is one.

@@ -20,5 +20,6 @@ pub mod stamps;
 pub mod ring;
 
 pub mod clsact;
+pub mod cpus;
 pub mod service_tap;
 pub mod tcx;

@@ -9,7 +9,7 @@ use serde_json::Value;
 use tracing::{debug, info, warn};
 
 use super::{
-    compute, crossing, discard, exec, generate, hiccups, observe, probe, programs, reflect, tap,
+    compute, cpus, crossing, discard, exec, generate, hiccups, observe, probe, programs, reflect, tap,
     watch,
 };
 use crate::network::{addresses, carrier, counters, neighbours, queues, route};
@@ -80,6 +80,7 @@ fn operate(request: Value, session: &mut Session) -> Result<Value, Failure> {
         Request::Reflect(it) => run(it, session, reflect::serve),
         Request::Tap(it) => run(it, session, tap::serve),
         Request::Hiccups(it) => run(it, session, hiccups::serve),
+        Request::Cpus(it) => run(it, session, cpus::serve),
         Request::Watch(it) => run(it, session, watch::serve),
         Request::Observe(it) => run(it, session, observe::serve),
         Request::Counters(it) => run(it, session, counters::serve),

@@ -5,6 +5,7 @@
 
 mod compute;
 mod copy;
+mod cpus;
 mod crossing;
 mod discard;
 mod dispatch;

@@ -3,7 +3,7 @@
 //! - [`requests`]: all operations, each with its request, its answer, its events and its tables.
 //! - [`programs`], [`measuring`], [`generating`], [`network`]: requests that every agent serves, each with its answer.
 //! - [`asking`]: what a probe asks of a service; [`tapping`]: the request to stamp its packets on their way.
-//! - [`hiccups`]: the request that finds out how quiet a machine is.
+//! - [`hiccups`]: the request that finds out how quiet a machine is; [`cpus`]: the one that records what CPUs do.
 //! - [`crossing`]: those that try whether frames get from one machine to another.
 //! - [`observing`]: the request for the forwarding tables of nodes.
 //! - [`starting`]: those about a node's files and long-lived programs.
@@ -16,6 +16,7 @@
 pub(crate) mod agent_network;
 pub(crate) mod asking;
 pub(crate) mod built;
+pub(crate) mod cpus;
 pub(crate) mod crossing;
 pub(crate) mod generating;
 pub(crate) mod hiccups;

@@ -5,6 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::cpus::{Cpus, CpusDone};
 use super::crossing::{AwaitFrames, AwaitFramesDone, SendFrames, SendFramesDone};
 use super::generating::{Discard, DiscardDone, Generate, GenerateDone};
 use super::hiccups::{Hiccups, HiccupsDone};
@@ -98,6 +99,7 @@ operations! {
     "tap": Tap => TapDone, events ["ready", "paused"], tables ["stamps", "repeats", "segments"];
     "watch": Watch => WatchDone, events ["ready"], tables ["hosts"];
     "hiccups": Hiccups => HiccupsDone, events ["ready"], tables ["hosts", "hiccups"];
+    "cpus": Cpus => CpusDone, events ["ready"], tables ["cpus", "tasks"];
     "observe": Observe => ObserveDone, events ["ready"], tables ["texts", "hops", "changes"];
     "counters": Counters => CountersDone, events [], tables [];
     "queues": Queues => QueuesDone, events [], tables [];

@@ -6,6 +6,7 @@ use serde::de::{Error, Unexpected};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 
+use super::cpus::Window;
 use super::measuring::LivePacket;
 
 /// An order of the client to a running request.
@@ -30,6 +31,8 @@ pub(crate) enum Order {
     Signal(#[serde(deserialize_with = "signal")] i32),
     /// Count this many bytes of the command's output as used.
     Used(u64),
+    /// Send what was recorded between these times.
+    Window(Window),
     /// Write these bytes of a `stdin` frame to the command's standard input; no bytes close it.
     #[serde(skip)]
     Stdin(Vec<u8>),
@@ -39,7 +42,7 @@ pub(crate) enum Order {
 }
 
 impl Order {
-    const NAMES: [&str; 6] = ["stop", "go", "keep", "pause", "signal", "used"];
+    const NAMES: [&str; 7] = ["stop", "go", "keep", "pause", "signal", "used", "window"];
 
     /// Read the order in a message; return `None` if it is a request.
     pub(crate) fn read(message: &Value) -> Result<Option<Self>, Failure> {

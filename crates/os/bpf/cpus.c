@@ -1,0 +1,294 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only
+ *
+ * The kernel lets only programs under a licence that the GPL allows look into its structures.
+ */
+/* Record what each CPU did: which task had it, which tasks waited for it, long interrupts, signals that stop a
+ * task, and time that a hypervisor took. Each CPU has a ring of records, which is always full: a new record
+ * replaces the oldest one. Nothing is recorded per packet, so that traffic of others does not shorten the time
+ * that a ring covers. Compiled to cpus.o by compile.sh. */
+#include <linux/bpf.h>
+
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_tracing.h>
+
+#define LONG_NS 20000 /* interrupts from this length on have a record of their own */
+#define SIGKILL 9
+#define SIGCONT 18
+#define SIGSTOP 19
+#define INTERRUPTING 1 /* flag of a waking: an interrupt or softirq woke the task, not the running one */
+#define NAME 16
+
+/* Parts of the kernel's structures. The loader finds their places in the running kernel. */
+#define KERNEL __attribute__((preserve_access_index))
+struct rq {
+	__u64 nr_switches;
+	__u64 prev_steal_time;
+} KERNEL;
+struct cfs_rq {
+	struct rq *rq;
+} KERNEL;
+struct sched_entity {
+	__u64 sum_exec_runtime;
+	struct cfs_rq *cfs_rq;
+} KERNEL;
+struct task_struct {
+	int pid;
+	int tgid;
+	char comm[NAME];
+	struct sched_entity se;
+} KERNEL;
+/* States of a task, as the kernel has them since Linux 4.14. */
+#define TASK_UNINTERRUPTIBLE 0x2
+#define TASK_STOPPED_OR_TRACED 0xc
+#define TASK_DEAD 0x80
+#define TASK_NOLOAD 0x400 /* beside TASK_UNINTERRUPTIBLE: idle, and not blocked */
+
+struct irqaction;
+struct kernel_siginfo;
+
+/* How a task leaves its CPU. BLOCKED is a wait that a signal does not end, such as that for a disk. */
+enum left { RUNNABLE, ASLEEP, BLOCKED, STOPPED, ENDED };
+
+enum kind { SWITCH = 1, WAKING, SOFTIRQ, INTERRUPT, SIGNAL, STEAL, RENAMED };
+
+/* One record; `Record` in src/cpus/record.rs has the same layout. What `a` to `e` hold depends on the kind:
+ *
+ *            a                 b              c                       d               e
+ * SWITCH     task before       task after     switches of the CPU     its run time    interrupts until now
+ * WAKING     task woken        task that woke
+ * SOFTIRQ    its number                                               its length
+ * INTERRUPT  its number                                               its length
+ * SIGNAL     its number        to this task   from this task
+ * STEAL                                                               time stolen until now
+ * RENAMED    the task          its process                            its name, in d and e
+ *
+ * Tasks are by their number in the initial PID namespace. Times are in ns of CLOCK_MONOTONIC. */
+struct record {
+	__u64 time;
+	__u8 kind;
+	__u8 flags; /* of a switch: `enum left`; of a waking: INTERRUPTING */
+	__u16 lap;  /* how often the ring had gone round, from 1 on; written last */
+	__u32 a;
+	__u32 b;
+	__u32 c;
+	__u64 d;
+	__u64 e;
+};
+
+/* What a CPU is doing, in a cache line of its own. */
+struct cpu {
+	__u64 head;          /* records written so far */
+	__u64 softirq_began; /* 0 outside of one */
+	__u64 softirq_ns;    /* time in softirqs, without interrupts within them */
+	__u64 irq_began;     /* 0 outside of one */
+	__u64 irq_ns;        /* time in interrupts */
+	__u64 irq_before;    /* `irq_ns` when the softirq began */
+	__u64 stolen;        /* time that the hypervisor took, when last looked at */
+	__u64 unused;
+};
+
+/* Set by the loader: `Settings` in src/cpus/mod.rs has the same layout. */
+const volatile struct {
+	__u32 cpus;
+	__u32 records; /* of each CPU, a power of 2 */
+} SETTINGS = {1, 1};
+
+/* The loader sets the number of entries of both. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct record);
+} RECORDS SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct cpu);
+} CPUS SEC(".maps");
+
+/* Return this CPU's state; 0 for a CPU that came after the loader had counted them. */
+static __always_inline struct cpu *this_cpu(__u32 *number)
+{
+	*number = bpf_get_smp_processor_id();
+	return *number < SETTINGS.cpus ? bpf_map_lookup_elem(&CPUS, number) : 0;
+}
+
+/* Write a record of this CPU. An interrupt may write others between the time and the place of this one. */
+static __always_inline void write(struct cpu *cpu, __u32 number, __u8 kind, __u8 flags, __u32 a, __u32 b,
+				  __u32 c, __u64 d, __u64 e)
+{
+	__u64 time = bpf_ktime_get_ns();
+	__u64 place = __sync_fetch_and_add(&cpu->head, 1);
+	__u32 index = number * SETTINGS.records + (place & (SETTINGS.records - 1));
+	struct record *record = bpf_map_lookup_elem(&RECORDS, &index);
+
+	if (!record)
+		return;
+	record->time = time;
+	record->kind = kind;
+	record->flags = flags;
+	record->a = a;
+	record->b = b;
+	record->c = c;
+	record->d = d;
+	record->e = e;
+	asm volatile("" ::: "memory");
+	record->lap = place / SETTINGS.records + 1;
+}
+
+/* Time in interrupts and softirqs of this CPU until now, in two counts of 64 ns: softirqs in the upper half. */
+static __always_inline __u64 interrupted(const struct cpu *cpu)
+{
+	return cpu->softirq_ns >> 6 << 32 | (cpu->irq_ns >> 6 & 0xffffffff);
+}
+
+static __always_inline __u8 left(bool preempt, unsigned int state)
+{
+	if (preempt || !state)
+		return RUNNABLE;
+	if (state & TASK_DEAD)
+		return ENDED;
+	if (state & TASK_STOPPED_OR_TRACED)
+		return STOPPED;
+	return state & TASK_UNINTERRUPTIBLE && !(state & TASK_NOLOAD) ? BLOCKED : ASLEEP;
+}
+
+SEC("tp_btf/sched_switch")
+int BPF_PROG(on_switch, bool preempt, struct task_struct *prev, struct task_struct *next, unsigned int state)
+{
+	__u32 number;
+	struct cpu *cpu = this_cpu(&number);
+	struct rq *queue;
+	__u64 stolen;
+
+	if (!cpu)
+		return 0;
+	queue = next->se.cfs_rq->rq;
+	stolen = bpf_core_field_exists(queue->prev_steal_time) ? queue->prev_steal_time : 0;
+	if (stolen != cpu->stolen) {
+		cpu->stolen = stolen;
+		write(cpu, number, STEAL, 0, 0, 0, 0, stolen, 0);
+	}
+	write(cpu, number, SWITCH, left(preempt, state), prev->pid, next->pid, queue->nr_switches,
+	      prev->se.sum_exec_runtime, interrupted(cpu));
+	return 0;
+}
+
+SEC("tp_btf/sched_waking")
+int BPF_PROG(on_waking, struct task_struct *task)
+{
+	__u32 number;
+	struct cpu *cpu = this_cpu(&number);
+
+	if (cpu)
+		write(cpu, number, WAKING, cpu->softirq_began || cpu->irq_began ? INTERRUPTING : 0, task->pid,
+		      (__u32)bpf_get_current_pid_tgid(), 0, 0, 0);
+	return 0;
+}
+
+SEC("tp_btf/softirq_entry")
+int BPF_PROG(on_softirq_entry, unsigned int softirq)
+{
+	__u32 number;
+	struct cpu *cpu = this_cpu(&number);
+
+	if (cpu) {
+		cpu->irq_before = cpu->irq_ns;
+		cpu->softirq_began = bpf_ktime_get_ns();
+	}
+	return 0;
+}
+
+SEC("tp_btf/softirq_exit")
+int BPF_PROG(on_softirq_exit, unsigned int softirq)
+{
+	__u32 number;
+	struct cpu *cpu = this_cpu(&number);
+	__u64 took;
+
+	if (!cpu || !cpu->softirq_began)
+		return 0;
+	took = bpf_ktime_get_ns() - cpu->softirq_began - (cpu->irq_ns - cpu->irq_before);
+	cpu->softirq_began = 0;
+	cpu->softirq_ns += took;
+	if (took >= LONG_NS)
+		write(cpu, number, SOFTIRQ, 0, softirq, 0, 0, took, interrupted(cpu));
+	return 0;
+}
+
+SEC("tp_btf/irq_handler_entry")
+int BPF_PROG(on_interrupt_entry, int irq, struct irqaction *action)
+{
+	__u32 number;
+	struct cpu *cpu = this_cpu(&number);
+
+	if (cpu)
+		cpu->irq_began = bpf_ktime_get_ns();
+	return 0;
+}
+
+SEC("tp_btf/irq_handler_exit")
+int BPF_PROG(on_interrupt_exit, int irq, struct irqaction *action, int handled)
+{
+	__u32 number;
+	struct cpu *cpu = this_cpu(&number);
+	__u64 took;
+
+	if (!cpu || !cpu->irq_began)
+		return 0;
+	took = bpf_ktime_get_ns() - cpu->irq_began;
+	cpu->irq_began = 0;
+	cpu->irq_ns += took;
+	if (took >= LONG_NS)
+		write(cpu, number, INTERRUPT, 0, irq, 0, 0, took, interrupted(cpu));
+	return 0;
+}
+
+SEC("tp_btf/signal_generate")
+int BPF_PROG(on_signal, int signal, struct kernel_siginfo *info, struct task_struct *task)
+{
+	__u32 number;
+	struct cpu *cpu;
+
+	if (signal != SIGSTOP && signal != SIGCONT && signal != SIGKILL)
+		return 0;
+	cpu = this_cpu(&number);
+	if (cpu)
+		write(cpu, number, SIGNAL, 0, signal, task->pid, (__u32)bpf_get_current_pid_tgid(), 0, 0);
+	return 0;
+}
+
+/* Record a task's name, which nothing tells once the task has ended. */
+static __always_inline int named(struct task_struct *task)
+{
+	__u32 number;
+	struct cpu *cpu = this_cpu(&number);
+	__u64 words[NAME / 8] = {};
+
+	if (!cpu)
+		return 0;
+	bpf_probe_read_kernel(words, NAME, task->comm);
+	write(cpu, number, RENAMED, 0, task->pid, task->tgid, 0, words[0], words[1]);
+	return 0;
+}
+
+SEC("tp_btf/sched_process_exit")
+int BPF_PROG(on_exit, struct task_struct *task)
+{
+	return named(task);
+}
+
+/* A task takes another name: what it was called before is recorded; /proc has the new one. */
+SEC("tp_btf/task_rename")
+int BPF_PROG(on_rename, struct task_struct *task, const char *name)
+{
+	return named(task);
+}
+
+const char SOURCES_[] SEC("sources") = SOURCES;
+char LICENSE[] SEC("license") = "Dual MIT/GPL";

@@ -1,0 +1,338 @@
+//! A recorder of what each CPU of the machine did (`bpf/cpus.c`), as far back as its memory reaches.
+//!
+//! The programs write to a ring for each CPU, in memory that they share with this process; reading it is no system
+//! call. [`Recorder::collect`] copies what is new before the rings have gone round, and keeps it up to a limit. So a
+//! window of time can be read after it has passed ([`Recorder::window`]).
+
+mod record;
+
+use std::collections::VecDeque;
+use std::{fmt, fs, io};
+
+use aya::programs::BtfTracePoint;
+use aya::{Btf, Ebpf, EbpfLoader, Pod};
+
+pub use record::{Deed, Interrupted, Left, Task};
+
+use crate::bpf::{SharedArray, refused};
+use crate::clock::Monotonic;
+use record::{Record, WORDS};
+
+/// The compiled `bpf/cpus.c`, aligned as the loader needs it.
+static OBJECT: &[u8] = aya::include_bytes_aligned!("../../bpf/cpus.o");
+/// The programs, and the kernel's trace points that they run at.
+const PROGRAMS: [(&str, &str); 9] = [
+    ("on_switch", "sched_switch"),
+    ("on_waking", "sched_waking"),
+    ("on_softirq_entry", "softirq_entry"),
+    ("on_softirq_exit", "softirq_exit"),
+    ("on_interrupt_entry", "irq_handler_entry"),
+    ("on_interrupt_exit", "irq_handler_exit"),
+    ("on_signal", "signal_generate"),
+    ("on_exit", "sched_process_exit"),
+    ("on_rename", "task_rename"),
+];
+/// The most records of a CPU's ring: 6 s of a busy CPU, of 20 000 records a second.
+const LONGEST: usize = 1 << 17;
+/// The most bytes of all rings: machines with many CPUs have shorter ones.
+const MEMORY: usize = 128 << 20;
+/// The most names of tasks that are kept.
+const NAMES: usize = 100_000;
+/// The words of a CPU's state, `struct cpu` in `bpf/cpus.c`; the first one counts its records.
+const CPU_WORDS: usize = 8;
+
+/// The layout of `SETTINGS` in `bpf/cpus.c`.
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct Settings {
+    cpus: u32,
+    records: u32,
+}
+
+// SAFETY: plain integers without padding.
+unsafe impl Pod for Settings {}
+
+/// The rings of all CPUs, which the programs write.
+struct Rings {
+    records: SharedArray,
+    cpus: SharedArray,
+    /// The number of records of a ring, a power of 2.
+    length: u64,
+}
+
+/// What is kept of a CPU's records.
+#[derive(Debug, Default)]
+struct Kept {
+    /// The number of the next record to copy, of all that the CPU has written.
+    next: u64,
+    /// The copied records that are kept, in the order of their time.
+    records: VecDeque<Record>,
+    /// The number of the last switch, as the CPU counts them; `None` where records were overwritten since then.
+    last_switch: Option<u32>,
+    counts: Counts,
+}
+
+/// Counts of a CPU's records.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Records that were copied.
+    pub records: u64,
+    /// Those of them that are switches.
+    pub switches: u64,
+    /// Switches that the programs did not see, by the CPU's own count.
+    pub unseen: u64,
+    /// Records that newer ones had overwritten before they were copied.
+    pub overwritten: u64,
+    /// Records that were copied, and dropped when there were more than are kept.
+    pub dropped: u64,
+}
+
+/// What a task was called that has ended or has another name now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Named {
+    /// The task.
+    pub task: Task,
+    /// The process that it was a thread of.
+    pub process: Task,
+    /// Its name, up to the first 0.
+    pub name: [u8; 16],
+}
+
+/// A recorder. The programs are taken off on drop, and by the kernel if this process is killed.
+pub struct Recorder {
+    rings: Rings,
+    kept: Vec<Kept>,
+    /// The most records that are kept of each CPU.
+    most: usize,
+    /// Names of tasks, the latest last, and at most [`NAMES`] of them.
+    named: VecDeque<Named>,
+    /// The programs stay attached as long as this.
+    _object: Ebpf,
+}
+
+impl Recorder {
+    /// Start to record; keep at most so many records of each CPU.
+    ///
+    /// This needs `CAP_BPF` and `CAP_PERFMON` outside of user namespaces, and a kernel that describes its types (BTF).
+    /// It fails with the loader's text where the kernel lets no programs in.
+    pub fn start(most: usize) -> io::Result<Self> {
+        let cpus = possible_cpus()?;
+        let length = ring_length(cpus);
+        let types = Btf::from_sys_fs().map_err(refused)?;
+        let settings = Settings { cpus: cpus as u32, records: length as u32 };
+        let mut loader = EbpfLoader::new();
+        loader
+            .btf(Some(&types))
+            .set_global("SETTINGS", &settings, true)
+            .set_max_entries("RECORDS", (cpus * length) as u32)
+            .set_max_entries("CPUS", cpus as u32);
+        let mut object = loader.load(OBJECT).map_err(refused)?;
+        let rings = Rings {
+            records: SharedArray::of_words(&object, "RECORDS", cpus * length * WORDS)?,
+            cpus: SharedArray::of_words(&object, "CPUS", cpus * CPU_WORDS)?,
+            length: length as u64,
+        };
+        // All are loaded before the first one runs, so that none is missing from the first record on.
+        for (name, point) in PROGRAMS {
+            program(&mut object, name)?.load(point, &types).map_err(refused)?;
+        }
+        for (name, _) in PROGRAMS {
+            program(&mut object, name)?.attach().map_err(refused)?;
+        }
+        let kept = (0..cpus).map(|_| Kept::default()).collect();
+        Ok(Self { rings, kept, most, named: VecDeque::new(), _object: object })
+    }
+
+    /// Copy the records that were written since the last call.
+    ///
+    /// The rings hold those of a second or more: call this ten times a second.
+    pub fn collect(&mut self) {
+        for (cpu, kept) in self.kept.iter_mut().enumerate() {
+            kept.skip_to(self.rings.oldest(cpu));
+            let mut copied: VecDeque<Record> = (kept.next..self.rings.head(cpu))
+                .map_while(|number| self.rings.record(cpu, number))
+                .collect();
+            // What was overwritten meanwhile was copied by chance, or in part.
+            let end = kept.next + copied.len() as u64;
+            let spoiled = self.rings.oldest(cpu).clamp(kept.next, end) - kept.next;
+            copied.drain(..spoiled as usize);
+            kept.skip_to(kept.next + spoiled);
+            self.named.extend(copied.iter().filter_map(Record::named));
+            kept.keep(copied, self.most);
+        }
+        let over = self.named.len().saturating_sub(NAMES);
+        self.named.drain(..over);
+    }
+
+    /// Return what each CPU did from one time to another, in the order of time for each CPU.
+    pub fn window(
+        &self,
+        from: Monotonic,
+        to: Monotonic,
+    ) -> impl Iterator<Item = (u16, Monotonic, Deed)> + '_ {
+        self.kept.iter().enumerate().flat_map(move |(cpu, kept)| {
+            let first = kept.records.partition_point(|record| record.time() < from);
+            let after = kept.records.partition_point(|record| record.time() <= to);
+            kept.records
+                .range(first..after.max(first))
+                .filter_map(move |record| Some((cpu as u16, record.time(), record.deed()?)))
+        })
+    }
+
+    /// Return the last name of a task that has ended or has another name now.
+    pub fn named(&self, task: Task) -> Option<Named> {
+        self.named.iter().rev().find(|named| named.task == task).copied()
+    }
+
+    /// Return the counts of each CPU, in the order of their numbers.
+    pub fn counts(&self) -> impl Iterator<Item = Counts> + '_ {
+        self.kept.iter().map(|kept| kept.counts)
+    }
+}
+
+impl fmt::Debug for Recorder {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(to, "Recorder of {} CPUs", self.kept.len())
+    }
+}
+
+impl Rings {
+    /// Return the number of records that a CPU has begun to write.
+    fn head(&self, cpu: usize) -> u64 {
+        let [head] = self.cpus.words(cpu * CPU_WORDS);
+        head
+    }
+
+    /// Return the number of the oldest record of a CPU that is not overwritten yet.
+    fn oldest(&self, cpu: usize) -> u64 {
+        self.head(cpu).saturating_sub(self.length)
+    }
+
+    /// Return a record of a CPU by its number; `None` while it is being written.
+    fn record(&self, cpu: usize, number: u64) -> Option<Record> {
+        let place = cpu as u64 * self.length + number % self.length;
+        let record = Record::of_words(self.records.words(place as usize * WORDS));
+        (record.lap == (number / self.length + 1) as u16).then_some(record)
+    }
+}
+
+impl Kept {
+    /// Go on with a later record: those before it are overwritten.
+    fn skip_to(&mut self, number: u64) {
+        let skipped = number.saturating_sub(self.next);
+        if skipped > 0 {
+            self.counts.overwritten += skipped;
+            self.next = number;
+            self.last_switch = None;
+        }
+    }
+
+    /// Keep records that were copied, and at most so many in all.
+    fn keep(&mut self, copied: VecDeque<Record>, most: usize) {
+        self.next += copied.len() as u64;
+        self.counts.records += copied.len() as u64;
+        for record in copied {
+            if let Some(number) = record.switch() {
+                // The count wraps around; it grows by 1 with each switch.
+                let passed = self.last_switch.map_or(1, |last| number.wrapping_sub(last));
+                self.counts.switches += 1;
+                self.counts.unseen += u64::from(passed.saturating_sub(1));
+                self.last_switch = Some(number);
+            }
+            // An interrupt between the time and the place of a record wrote others, which are later and come first.
+            let later = |kept: &&Record| kept.time() > record.time();
+            let later = self.records.iter().rev().take_while(later).count();
+            self.records.insert(self.records.len() - later, record);
+        }
+        let over = self.records.len().saturating_sub(most);
+        self.records.drain(..over);
+        self.counts.dropped += over as u64;
+    }
+}
+
+/// Return a program of the object.
+fn program<'a>(object: &'a mut Ebpf, name: &str) -> io::Result<&'a mut BtfTracePoint> {
+    let program = object.program_mut(name).expect("the object has this program");
+    program.try_into().map_err(refused)
+}
+
+/// Return the number of records of a ring on a machine with so many CPUs, a power of 2.
+fn ring_length(cpus: usize) -> usize {
+    let most = (MEMORY / size_of::<[u64; WORDS]>() / cpus.max(1)).clamp(1 << 10, LONGEST);
+    1 << most.ilog2()
+}
+
+/// Return the number of CPUs that this machine can have, present or not.
+fn possible_cpus() -> io::Result<usize> {
+    let text = fs::read_to_string("/sys/devices/system/cpu/possible")?;
+    let last = text.trim().rsplit(['-', ',']).next().and_then(|last| last.parse::<usize>().ok());
+    let odd = || io::Error::other(format!("not a list of CPUs: {}", text.trim()));
+    Ok(last.ok_or_else(odd)? + 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::{Command, Stdio};
+    use std::thread;
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn many_cpus_have_shorter_rings() {
+        assert_eq!(ring_length(2), LONGEST);
+        assert_eq!(ring_length(128), 1 << 14);
+        assert!(256 * ring_length(256) * size_of::<[u64; WORDS]>() <= MEMORY);
+    }
+
+    #[test]
+    fn a_record_of_an_earlier_time_comes_before_later_ones() {
+        let at = |time_ns| Record { time_ns, ..Record::default() };
+        let mut kept = Kept::default();
+        kept.keep([at(1), at(5), at(3), at(7)].into(), 3);
+        let times: Vec<u64> = kept.records.iter().map(|record| record.time_ns).collect();
+        assert_eq!(times, [3, 5, 7]);
+        assert_eq!(kept.counts.dropped, 1);
+    }
+
+    #[test]
+    fn a_switch_that_was_not_seen_is_counted_and_one_that_was_overwritten_is_not() {
+        let switch = |c| Record { kind: 1, c, ..Record::default() };
+        let mut kept = Kept::default();
+        kept.keep([switch(u32::MAX), switch(0), switch(3)].into(), 9);
+        assert_eq!((kept.counts.switches, kept.counts.unseen), (3, 2));
+        kept.skip_to(10);
+        kept.keep([switch(20), switch(21)].into(), 9);
+        assert_eq!((kept.counts.switches, kept.counts.unseen, kept.counts.overwritten), (5, 2, 7));
+    }
+
+    /// The switches of each CPU are numbered: none is missing, but for those that the kernel hides.
+    #[test]
+    fn a_program_that_stops_itself_is_seen_and_named() {
+        let Ok(mut recorder) = Recorder::start(1 << 16) else { return };
+        let began = Monotonic::now();
+        let mut shell = Command::new("sh");
+        let shell = shell.args(["-c", "kill -STOP $$"]).stdin(Stdio::null());
+        let mut child = shell.spawn().expect("a shell");
+        let number = child.id();
+        let stopped = |deed: &Deed| {
+            matches!(deed, Deed::Switch { before, left: Left::Stopped, .. } if *before == number)
+        };
+        let mut seen = false;
+        for _ in 0..500 {
+            recorder.collect();
+            seen = recorder.window(began, Monotonic::now()).any(|(_, _, deed)| stopped(&deed));
+            if seen {
+                break;
+            }
+            thread::sleep(Duration::from_millis(10));
+        }
+        child.kill().expect("the shell");
+        child.wait().expect("the shell");
+        recorder.collect();
+        assert!(seen, "the shell's last switch says that it was stopped");
+        let named = recorder.named(number).expect("the shell is named when it ends");
+        assert!(named.name.starts_with(b"sh\0"));
+        assert!(recorder.counts().all(|counts| counts.overwritten == 0 && counts.dropped == 0));
+    }
+}

@@ -1,0 +1,85 @@
+"""Records of what the CPUs of a machine did in a window of time, and of who its tasks are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+
+IDLE = 0
+"""The task of a CPU that has nothing to do."""
+
+
+class What(str, Enum):
+    """The kinds of records (docs/protocol.md, table `cpus`)."""
+
+    SWITCH = "switch"
+    WAKING = "waking"
+    SOFTIRQ = "softirq"
+    INTERRUPT = "interrupt"
+    SIGNAL = "signal"
+    STOLEN = "stolen"
+
+
+class How(str, Enum):
+    """The ways in which a task leaves its CPU, and in which one is woken."""
+
+    RUNNABLE = "runnable"
+    ASLEEP = "asleep"
+    BLOCKED = "blocked"
+    STOPPED = "stopped"
+    ENDED = "ended"
+    BY_TASK = "task"
+    BY_INTERRUPT = "interrupt"
+    NONE = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CpuRecord:
+    """One record of one CPU; `time_ns` is in ns since the Unix epoch.
+
+    Of a switch `task` has the CPU from now on, `other` had it before and left it as `how` says;
+    `number` is the CPU's own count of switches, `length_ns` the time that `other` has run in its
+    life, and `softirqs` and `interrupts` the time in these until now, in units of 64 ns. Of a
+    waking `task` was woken while `other` ran. Of a softirq or an interrupt `length_ns` is what it
+    took; the record is of its end. Of a signal (`number`) `task` gets it and `other` sent it. Of
+    stolen time `length_ns` is all that the hypervisor took until now.
+    """
+
+    time_ns: int
+    cpu: int
+    what: What
+    how: How = How.NONE
+    task: int = IDLE
+    other: int = IDLE
+    number: int = 0
+    length_ns: int = 0
+    softirqs: int = 0
+    interrupts: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """A thread: its process, its name, and the control group that its CPU time counts for."""
+
+    process: int
+    name: str
+    group: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """The records of a window on one machine, in the order of time for each CPU, and the tasks."""
+
+    records: Mapping[int, list[CpuRecord]] = field(default_factory=dict)
+    tasks: Mapping[int, Task] = field(default_factory=dict)
+
+
+def by_cpu(records: Iterable[CpuRecord]) -> dict[int, list[CpuRecord]]:
+    """Return the records of each CPU, in the order of time."""
+    found: dict[int, list[CpuRecord]] = {}
+    for record in records:
+        found.setdefault(record.cpu, []).append(record)
+    for each in found.values():
+        each.sort(key=lambda record: record.time_ns)
+    return found
