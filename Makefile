@@ -4,7 +4,7 @@ export PATH := $(HOME)/.cargo/bin:$(PATH)
 # Where it is set, each command compiles all its modules anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup light kinds quickstart quick quick-tests lint lint-rust check check-and-build agent format test test-tools test-pure test-beside test-rust test-crate test-real test-long test-slow controls fuzz bench coverage docs site lock wheel licences clean
+.PHONY: help setup light kinds quickstart quick quick-tests lint lint-rust check check-and-build agent format test test-tools test-pure test-beside test-rust test-crate test-real test-long test-slow controls truth fuzz bench coverage docs site lock wheel licences clean
 
 help:
 	@echo "make quickstart   set up, run the first study, print its table and its report's path"
@@ -15,6 +15,7 @@ help:
 	@echo "make check        ruff, mypy --strict, clippy, rustfmt"
 	@echo "make test-slow    kill tests at length"
 	@echo "make controls     verdicts on every claim in worlds with and without its effect"
+	@echo "make truth        causes of late packets, injected and looked for, into docs/truth.md"
 	@echo "make fuzz         the parsers under cargo-fuzz"
 	@echo "make bench        benchmarks beside their peers, into docs/benchmarks.md"
 	@echo "make coverage     how often intervals cover the truth, into docs/method.md"
@@ -124,6 +125,9 @@ test-slow: test-tools
 
 controls: setup
 	$(VENV)/python -m tests.controls $(DRAWS)
+
+truth: setup
+	$(VENV)/python -m tests.truth --write
 
 # Needs a nightly toolchain and cargo-fuzz (cargo install --locked cargo-fuzz), which has no --locked
 # of its own: fetching fails where fuzz/Cargo.lock is out of date.

@@ -37,6 +37,7 @@ ORDER = [
         "drawing",
         "forwarding",
         "verdicts",
+        "causes",
         "topology",
         "routing",
     ),

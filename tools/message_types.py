@@ -20,6 +20,7 @@ GROUPS = {
         ("probe", "reflect", "watch", "hiccups", "counters", "queues", "clock", "route"),
     ),
     "tapping": ("taps", ("tap",)),
+    "cpus": ("what CPUs do", ("cpus",)),
     "loads": (
         "work, loads of a network, and frames that try a way",
         ("compute", "generate", "discard", "send-frames", "await-frames"),

@@ -96,6 +96,7 @@ def whole(pcap: Path) -> dict[str, Request[Any]]:
         "notify": programs.Notify(folder=str(pcap.parent)),
         "programs": programs.Programs(folder=str(pcap.parent)),
         "hiccups": measuring_requests.Hiccups(longest=3),
+        "cpus": measuring_requests.Cpus(keep=1000),
         "compute": measuring_requests.Compute(units=3, every_ns=1, hold=False),
         "probe": measuring_requests.Probe(
             probe=7,
@@ -177,7 +178,7 @@ def whole(pcap: Path) -> dict[str, Request[Any]]:
     }
 
 
-LISTENERS = ("reflect", "tap", "watch", "observe", "discard", "send-frames", "hiccups")
+LISTENERS = ("reflect", "tap", "watch", "observe", "discard", "send-frames", "hiccups", "cpus")
 
 
 def unknown(raw: Any, kind: Any) -> list[str]:

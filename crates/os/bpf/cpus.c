@@ -6,17 +6,23 @@
  * task, and time that a hypervisor took. Each CPU has a ring of records, which is always full: a new record
  * replaces the oldest one. Nothing is recorded per packet, so that traffic of others does not shorten the time
  * that a ring covers. Compiled to cpus.o by compile.sh. */
+#include <stdbool.h>
+
 #include <linux/bpf.h>
 
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_tracing.h>
 
+/* A trace point's arguments are by their place, and not all of them are used. */
+#pragma clang diagnostic ignored "-Wunused-parameter"
+
 #define LONG_NS 20000 /* interrupts from this length on have a record of their own */
 #define SIGKILL 9
 #define SIGCONT 18
 #define SIGSTOP 19
-#define INTERRUPTING 1 /* flag of a waking: an interrupt or softirq woke the task, not the running one */
+#define NUMBER 0xfULL /* the bits of a softirq's number */
+#define TIMERS 0xffffffff /* the number of an interrupt by a high-resolution timer */
 #define NAME 16
 
 /* Parts of the kernel's structures. The loader finds their places in the running kernel. */
@@ -27,6 +33,7 @@ struct rq {
 } KERNEL;
 struct cfs_rq {
 	struct rq *rq;
+	int throttle_count; /* of groups that have no CPU time left, this one or one above it */
 } KERNEL;
 struct sched_entity {
 	__u64 sum_exec_runtime;
@@ -37,6 +44,7 @@ struct task_struct {
 	int tgid;
 	char comm[NAME];
 	struct sched_entity se;
+	bool throttled; /* its group has no CPU time left; since Linux 6.18, which lets it leave the kernel first */
 } KERNEL;
 /* States of a task, as the kernel has them since Linux 4.14. */
 #define TASK_UNINTERRUPTIBLE 0x2
@@ -45,10 +53,18 @@ struct task_struct {
 #define TASK_NOLOAD 0x400 /* beside TASK_UNINTERRUPTIBLE: idle, and not blocked */
 
 struct irqaction;
+struct hrtimer;
 struct kernel_siginfo;
 
-/* How a task leaves its CPU. BLOCKED is a wait that a signal does not end, such as that for a disk. */
-enum left { RUNNABLE, ASLEEP, BLOCKED, STOPPED, ENDED };
+/* How a task leaves its CPU. BLOCKED is a wait that a signal does not end, such as that for a disk; of THROTTLED the
+ * group has used up its CPU time. */
+enum left { RUNNABLE, ASLEEP, BLOCKED, STOPPED, ENDED, THROTTLED };
+
+/* What woke a task; but for BY_TASK the running task was only interrupted. BY_NETWORK is the softirq of packets, which
+ * also runs within the call of a task that sends. */
+enum waker { BY_TASK, BY_TIMER, BY_INTERRUPT, BY_NETWORK, BY_SOFTIRQ };
+/* Numbers of softirqs, as the kernel has them since Linux 4.11. */
+enum softirq { TIMER_SOFTIRQ = 1, NET_TX_SOFTIRQ = 2, NET_RX_SOFTIRQ = 3, HRTIMER_SOFTIRQ = 8 };
 
 enum kind { SWITCH = 1, WAKING, SOFTIRQ, INTERRUPT, SIGNAL, STEAL, RENAMED };
 
@@ -56,7 +72,7 @@ enum kind { SWITCH = 1, WAKING, SOFTIRQ, INTERRUPT, SIGNAL, STEAL, RENAMED };
  *
  *            a                 b              c                       d               e
  * SWITCH     task before       task after     switches of the CPU     its run time    interrupts until now
- * WAKING     task woken        task that woke
+ * WAKING     task woken        running task
  * SOFTIRQ    its number                                               its length
  * INTERRUPT  its number                                               its length
  * SIGNAL     its number        to this task   from this task
@@ -67,7 +83,7 @@ enum kind { SWITCH = 1, WAKING, SOFTIRQ, INTERRUPT, SIGNAL, STEAL, RENAMED };
 struct record {
 	__u64 time;
 	__u8 kind;
-	__u8 flags; /* of a switch: `enum left`; of a waking: INTERRUPTING */
+	__u8 flags; /* of a switch: `enum left`; of a waking: `enum waker` */
 	__u16 lap;  /* how often the ring had gone round, from 1 on; written last */
 	__u32 a;
 	__u32 b;
@@ -79,13 +95,13 @@ struct record {
 /* What a CPU is doing, in a cache line of its own. */
 struct cpu {
 	__u64 head;          /* records written so far */
-	__u64 softirq_began; /* 0 outside of one */
+	__u64 softirq_began; /* 0 outside of one; the number of the softirq is in the lowest bits */
 	__u64 softirq_ns;    /* time in softirqs, without interrupts within them */
 	__u64 irq_began;     /* 0 outside of one */
-	__u64 irq_ns;        /* time in interrupts */
+	__u64 irq_ns;        /* time in interrupts, and in timers within them */
 	__u64 irq_before;    /* `irq_ns` when the softirq began */
 	__u64 stolen;        /* time that the hypervisor took, when last looked at */
-	__u64 unused;
+	__u64 timer_began;   /* 0 outside of one */
 };
 
 /* Set by the loader: `Settings` in src/cpus/mod.rs has the same layout. */
@@ -147,10 +163,17 @@ static __always_inline __u64 interrupted(const struct cpu *cpu)
 	return cpu->softirq_ns >> 6 << 32 | (cpu->irq_ns >> 6 & 0xffffffff);
 }
 
-static __always_inline __u8 left(bool preempt, unsigned int state)
+static __always_inline bool throttled(struct task_struct *task)
+{
+	if (bpf_core_field_exists(task->throttled))
+		return task->throttled;
+	return bpf_core_field_exists(task->se.cfs_rq->throttle_count) && task->se.cfs_rq->throttle_count > 0;
+}
+
+static __always_inline __u8 left(struct task_struct *task, bool preempt, unsigned int state)
 {
 	if (preempt || !state)
-		return RUNNABLE;
+		return throttled(task) ? THROTTLED : RUNNABLE;
 	if (state & TASK_DEAD)
 		return ENDED;
 	if (state & TASK_STOPPED_OR_TRACED)
@@ -174,9 +197,30 @@ int BPF_PROG(on_switch, bool preempt, struct task_struct *prev, struct task_stru
 		cpu->stolen = stolen;
 		write(cpu, number, STEAL, 0, 0, 0, 0, stolen, 0);
 	}
-	write(cpu, number, SWITCH, left(preempt, state), prev->pid, next->pid, queue->nr_switches,
+	write(cpu, number, SWITCH, left(prev, preempt, state), prev->pid, next->pid, queue->nr_switches,
 	      prev->se.sum_exec_runtime, interrupted(cpu));
 	return 0;
+}
+
+/* Return what wakes a task on this CPU now. */
+static __always_inline __u8 waker(const struct cpu *cpu)
+{
+	if (cpu->timer_began)
+		return BY_TIMER;
+	if (cpu->irq_began)
+		return BY_INTERRUPT;
+	if (!cpu->softirq_began)
+		return BY_TASK;
+	switch (cpu->softirq_began & NUMBER) {
+	case NET_TX_SOFTIRQ:
+	case NET_RX_SOFTIRQ:
+		return BY_NETWORK;
+	case TIMER_SOFTIRQ:
+	case HRTIMER_SOFTIRQ:
+		return BY_TIMER;
+	default:
+		return BY_SOFTIRQ;
+	}
 }
 
 SEC("tp_btf/sched_waking")
@@ -186,8 +230,7 @@ int BPF_PROG(on_waking, struct task_struct *task)
 	struct cpu *cpu = this_cpu(&number);
 
 	if (cpu)
-		write(cpu, number, WAKING, cpu->softirq_began || cpu->irq_began ? INTERRUPTING : 0, task->pid,
-		      (__u32)bpf_get_current_pid_tgid(), 0, 0, 0);
+		write(cpu, number, WAKING, waker(cpu), task->pid, (__u32)bpf_get_current_pid_tgid(), 0, 0, 0);
 	return 0;
 }
 
@@ -199,7 +242,7 @@ int BPF_PROG(on_softirq_entry, unsigned int softirq)
 
 	if (cpu) {
 		cpu->irq_before = cpu->irq_ns;
-		cpu->softirq_began = bpf_ktime_get_ns();
+		cpu->softirq_began = (bpf_ktime_get_ns() & ~NUMBER) | (softirq & NUMBER);
 	}
 	return 0;
 }
@@ -213,12 +256,26 @@ int BPF_PROG(on_softirq_exit, unsigned int softirq)
 
 	if (!cpu || !cpu->softirq_began)
 		return 0;
-	took = bpf_ktime_get_ns() - cpu->softirq_began - (cpu->irq_ns - cpu->irq_before);
+	took = bpf_ktime_get_ns() - (cpu->softirq_began & ~NUMBER) - (cpu->irq_ns - cpu->irq_before);
 	cpu->softirq_began = 0;
 	cpu->softirq_ns += took;
 	if (took >= LONG_NS)
 		write(cpu, number, SOFTIRQ, 0, softirq, 0, 0, took, interrupted(cpu));
 	return 0;
+}
+
+/* An interrupt ended that began then, or a timer within one. */
+static __always_inline void end_interrupt(struct cpu *cpu, __u32 number, __u64 *began, __u32 irq)
+{
+	__u64 took;
+
+	if (!*began)
+		return;
+	took = bpf_ktime_get_ns() - *began;
+	*began = 0;
+	cpu->irq_ns += took;
+	if (took >= LONG_NS)
+		write(cpu, number, INTERRUPT, 0, irq, 0, 0, took, interrupted(cpu));
 }
 
 SEC("tp_btf/irq_handler_entry")
@@ -237,15 +294,32 @@ int BPF_PROG(on_interrupt_exit, int irq, struct irqaction *action, int handled)
 {
 	__u32 number;
 	struct cpu *cpu = this_cpu(&number);
-	__u64 took;
 
-	if (!cpu || !cpu->irq_began)
-		return 0;
-	took = bpf_ktime_get_ns() - cpu->irq_began;
-	cpu->irq_began = 0;
-	cpu->irq_ns += took;
-	if (took >= LONG_NS)
-		write(cpu, number, INTERRUPT, 0, irq, 0, 0, took, interrupted(cpu));
+	if (cpu)
+		end_interrupt(cpu, number, &cpu->irq_began, irq);
+	return 0;
+}
+
+/* Timers have interrupts of their own, which are no `irq_handler`. */
+SEC("tp_btf/hrtimer_expire_entry")
+int BPF_PROG(on_timer_entry, struct hrtimer *timer, __s64 *now)
+{
+	__u32 number;
+	struct cpu *cpu = this_cpu(&number);
+
+	if (cpu)
+		cpu->timer_began = bpf_ktime_get_ns();
+	return 0;
+}
+
+SEC("tp_btf/hrtimer_expire_exit")
+int BPF_PROG(on_timer_exit, struct hrtimer *timer)
+{
+	__u32 number;
+	struct cpu *cpu = this_cpu(&number);
+
+	if (cpu)
+		end_interrupt(cpu, number, &cpu->timer_began, TIMERS);
 	return 0;
 }
 

@@ -12,6 +12,13 @@ class ReadyPort(Reply):
     port: Port
 
 
+class RecordedWindow(Reply):
+    """The window of which all records were sent; its times are in ns since the Unix epoch."""
+
+    from_ns: Count
+    to_ns: Count
+
+
 class Event(Reply):
     """One event of a running request; one of the fields is set."""
 
@@ -20,3 +27,4 @@ class Event(Reply):
     paused: bool | None = None
     used: Count | None = None
     packet: LivePacket | None = None
+    recorded: RecordedWindow | None = None

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from delaylab.agent.table_schemas import Schema, narrowed
-from delaylab.agent.wire import loads, tapping
+from delaylab.agent.wire import cpus, loads, tapping
 from delaylab.agent.wire import measuring as wire
 from delaylab.agent.wire.tapping import TapDone
 from delaylab.points import LEGS, SOCKET_POINTS
@@ -22,6 +22,8 @@ MOST_REPEATS = 1 << 20
 """The most rows of the table `repeats`, unless the request says another number."""
 METRICS_OF_MACHINE, METRICS_OF_PLACE = 20_000, 10_000
 """The most rows of the table `hosts` at one time: of the machine, and of each place."""
+MOST_DEEDS = 1 << 28
+"""The most records of CPUs that are sent of one recording."""
 MOST_CPUS = 8192
 """The most CPUs of a machine: of Linux itself on x86-64 (NR_CPUS)."""
 SPARE_SAMPLES = 100
@@ -142,6 +144,15 @@ class Hiccups(wire.Hiccups):
     def schema(self, table: str) -> Schema:
         """Return the schema of a table, which is of the machine alone."""
         return narrowed(table, {}, {"place": [MACHINE]})
+
+
+class Cpus(cpus.Cpus):
+    """The request to record what CPUs do; its tables have the windows that are asked for."""
+
+    def most_rows(self, table: str, after_s: float) -> int | None:
+        """Return the rows of a table: windows may be asked for again and again."""
+        del after_s
+        return MOST_DEEDS if table in ("cpus", "tasks") else None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -86,6 +86,10 @@ class Session:
         """Let a request begin that waits for it (`hold`)."""
         self._send({"go": True})
 
+    def window(self, from_ns: int, to_ns: int) -> None:
+        """Ask the running request for what it recorded between two times, in ns since 1970."""
+        self._send({"window": {"from_ns": from_ns, "to_ns": to_ns}})
+
     def signal(self, number: int) -> None:
         """Send a signal to the running command."""
         self._send({"signal": number})

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import get_args
 
 from delaylab.agent.wire.words import Outcome
+from delaylab.causes.records import How, What
 from delaylab.io.printable import is_name
 from delaylab.records.base import LARGEST, LONGEST_NAME
 
@@ -19,6 +20,8 @@ WIDTHS = {"u8": 1, "u16": 2, "u32": 4, "i64": 8, "f64": 8, "bool": 1, "text": 4,
 TEXTS = frozenset({"text", "label"})
 """Types of columns whose values are numbers of texts, which stand in the header."""
 LONGEST_TEXT = 300
+LONGEST_TASK = 64
+"""The most characters of a task's name, as /proc has it of kernel threads, too."""
 LONGEST_ADDRESS = 64
 """The most characters of a prefix, an address or a device's name."""
 OUTCOMES = frozenset(get_args(Outcome))
@@ -117,6 +120,28 @@ SCHEMAS: Mapping[str, Schema] = {
         "cpu": _NUMBER,
         "time_ns": _TIME,
         "took_ns": Column("i64", most=LARGEST),
+    },
+    "cpus": {
+        "time_ns": _TIME,
+        "cpu": Column("u16"),
+        "what": Column("text", words=frozenset(each.value for each in What)),
+        "how": Column("text", nullable=True, words=frozenset(each.value for each in How)),
+        "task": _NUMBER,
+        "other": _NUMBER,
+        "number": _NUMBER,
+        "length_ns": Column("i64", most=LARGEST),
+        "softirqs": _NUMBER,
+        "interrupts": _NUMBER,
+    },
+    "tasks": {
+        "task": _NUMBER,
+        "process": _NUMBER,
+        "name": Column("text", nullable=True, longest=LONGEST_TASK),
+        "placed": Column("bool", most=1),
+        "lab": Column("text", nullable=True, longest=LONGEST_NAME, name=True),
+        "place": Column("text", nullable=True, longest=LONGEST_NAME),
+        "agent": Column("bool", most=1),
+        "group": Column("text", nullable=True),
     },
     "progress": {"time_ns": _TIME, "cpu_ns": _TIME, "units": _NUMBER},
     "texts": {"number": _NUMBER, "text": _ADDRESS},

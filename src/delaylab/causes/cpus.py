@@ -1,4 +1,4 @@
-"""What each CPU ran: stretches of one task each, with the interrupts in them."""
+"""Stretches of CPU time, of one task each, with the interrupts in them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ UNIT_NS, WRAP = 64, 1 << 32
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Span:
+class Stretch:
     """A stretch of time, from `start_ns` to `end_ns`."""
 
     start_ns: int
@@ -31,7 +31,7 @@ class Span:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Run(Span):
+class Run(Stretch):
     """A stretch for which a CPU had one task, which left it as `left` says.
 
     `task` is None where switches were not seen: nobody knows who ran. `softirq_ns` and
@@ -47,7 +47,7 @@ class Run(Span):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LongInterrupt(Span):
+class LongInterrupt(Stretch):
     """A softirq or an interrupt that was long enough for a record of its own."""
 
     softirq: bool
@@ -67,10 +67,10 @@ class Part:
 
 
 class CpuTime:
-    """What one CPU did in a window: its runs in the order of time, without a gap."""
+    """The runs of one CPU until the end of a window, in the order of time and without a gap."""
 
-    def __init__(self, records: Sequence[CpuRecord]) -> None:
-        self.runs = list(_runs(records))
+    def __init__(self, records: Sequence[CpuRecord], end_ns: int) -> None:
+        self.runs = list(_runs(records, end_ns))
         self.interrupts = list(_long(records))
         self._starts = [run.start_ns for run in self.runs]
         self._ends = [each.end_ns for each in self.interrupts]
@@ -131,8 +131,11 @@ class CpuTime:
         return found
 
 
-def _runs(records: Sequence[CpuRecord]) -> Iterator[Run]:
-    """Yield the runs between the first switch of a CPU and its last one."""
+def _runs(records: Sequence[CpuRecord], end_ns: int) -> Iterator[Run]:
+    """Yield the runs from the first switch of a CPU on.
+
+    Of the last one, which goes on, only the long interrupts are known.
+    """
     switches = [record for record in records if record.what == What.SWITCH]
     stolen = [record for record in records if record.what == What.STOLEN]
     for one, after in pairwise(switches):
@@ -148,6 +151,17 @@ def _runs(records: Sequence[CpuRecord]) -> Iterator[Run]:
             softirq_ns=(after.softirqs - one.softirqs) % WRAP * UNIT_NS,
             interrupt_ns=(after.interrupts - one.interrupts) % WRAP * UNIT_NS,
             stolen_ns=_stolen_ns(stolen, one.time_ns, after.time_ns),
+        )
+    if switches and end_ns > switches[-1].time_ns:
+        last = switches[-1]
+        long = [each for each in _long(records) if each.end_ns > last.time_ns]
+        softirq_ns = sum(each.length_ns for each in long if each.softirq)
+        yield Run(
+            start_ns=last.time_ns,
+            end_ns=end_ns,
+            task=last.task,
+            softirq_ns=softirq_ns,
+            interrupt_ns=sum(each.length_ns for each in long) - softirq_ns,
         )
 
 

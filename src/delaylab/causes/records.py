@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from enum import Enum
+from enum import StrEnum
 
 IDLE = 0
 """The task of a CPU that has nothing to do."""
 
 
-class What(str, Enum):
+class What(StrEnum):
     """The kinds of records (docs/protocol.md, table `cpus`)."""
 
     SWITCH = "switch"
@@ -21,7 +21,7 @@ class What(str, Enum):
     STOLEN = "stolen"
 
 
-class How(str, Enum):
+class How(StrEnum):
     """The ways in which a task leaves its CPU, and in which one is woken."""
 
     RUNNABLE = "runnable"
@@ -29,8 +29,12 @@ class How(str, Enum):
     BLOCKED = "blocked"
     STOPPED = "stopped"
     ENDED = "ended"
+    THROTTLED = "throttled"
     BY_TASK = "task"
+    BY_TIMER = "timer"
     BY_INTERRUPT = "interrupt"
+    BY_NETWORK = "network"
+    BY_SOFTIRQ = "softirq"
     NONE = ""
 
 
@@ -58,19 +62,35 @@ class CpuRecord:
     interrupts: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Task:
-    """A thread: its process, its name, and the control group that its CPU time counts for."""
+    """A thread: its process, its name, and what it is a part of.
+
+    `lab` and `place` are the lab that it runs in and the part of it, such as `node.one` or
+    `link.here`; None outside of labs. `of_agent` is True of an agent. With `placed` False it ended
+    before anybody could see what it was a part of. `group` is the control group that its CPU time
+    counts for, "" if it is not known.
+    """
 
     process: int
     name: str
+    placed: bool = True
+    lab: str | None = None
+    place: str | None = None
+    of_agent: bool = False
     group: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Recorded:
-    """The records of a window on one machine, in the order of time for each CPU, and the tasks."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CpuWindow:
+    """The records of a window on one machine, in the order of time for each CPU, and the tasks.
 
+    The window is from `start_ns` to `end_ns`. The first record of a CPU may be from before it: the
+    switch to the task that had the CPU when the window began.
+    """
+
+    start_ns: int
+    end_ns: int
     records: Mapping[int, list[CpuRecord]] = field(default_factory=dict)
     tasks: Mapping[int, Task] = field(default_factory=dict)
 

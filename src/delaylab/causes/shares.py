@@ -1,8 +1,8 @@
-"""The division of a packet's excess among causes, by what its segments take when all is quiet.
+"""The division of a late packet's excess among causes, by what its segments take when all is quiet.
 
 A segment has a usual amount of each cause: on most machines the wake-up of an idle CPU is most of a
 quiet round trip. What a late packet has more of a cause than the median of packets that are not
-late is that cause's share of its excess. What is left, to either side, is unexplained.
+late is that cause's share of its excess; a cause of which it has less has a negative share.
 """
 
 from __future__ import annotations
@@ -13,14 +13,19 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from delaylab.causes.records import IDLE
-from delaylab.causes.walk import Cause, Piece
+from delaylab.causes.walk import Cause, CausePiece
+
+PacketPieces = Sequence[Sequence[CausePiece]]
+"""The pieces of a packet's time, for each of its segments."""
+Usual = Sequence[Mapping[Cause, float]]
+"""The usual time of each cause in ns, for each segment."""
 
 
 @dataclass(frozen=True, slots=True)
-class Share:
+class CauseShare:
     """A cause's share of a packet's excess in ns, in one segment.
 
-    `task` is the task that was the cause, `of` the one that was kept waiting; IDLE if there is none.
+    `task` is the task that was the cause, `of` the one that was kept waiting; IDLE if it was none.
     """
 
     segment: int
@@ -30,11 +35,7 @@ class Share:
     of: int = IDLE
 
 
-Usual = Sequence[Mapping[Cause, float]]
-"""The usual time of each cause in ns, for each segment."""
-
-
-def usual(quiet: Iterable[Sequence[Sequence[Piece]]], segments: int) -> Usual:
+def usual(quiet: Iterable[PacketPieces], segments: int) -> Usual:
     """Return the median time of each cause in each segment, over packets that are not late."""
     times: list[dict[Cause, list[int]]] = [{} for _ in range(segments)]
     packets = 0
@@ -53,34 +54,55 @@ def usual(quiet: Iterable[Sequence[Sequence[Piece]]], segments: int) -> Usual:
     ]
 
 
-def shares(packet: Sequence[Sequence[Piece]], expected: Usual) -> list[Share]:
-    """Return the shares of a late packet's excess, the largest first; they add up to it.
+def shares(packet: PacketPieces, expected: Usual) -> list[CauseShare]:
+    """Return the shares of a packet's excess, the largest first; they add up to it.
 
     The usual time of a cause is taken from its pieces in proportion to their length.
     """
-    found: list[Share] = []
+    found: list[CauseShare] = []
     for segment, (pieces, normal) in enumerate(zip(packet, expected, strict=True)):
         totals = _by_cause(pieces)
-        for (cause, task, of), ns in _together(pieces).items():
-            part = ns / totals[cause] if totals[cause] else 0.0
-            over = ns - round(part * min(normal.get(cause, 0.0), totals[cause]))
-            found.append(Share(segment, cause, over, task, of))
-        # A packet that has less of a cause than usual has made up for some of another.
-        less = sum(round(min(0.0, totals[cause] - ns)) for cause, ns in normal.items())
-        if less:
-            found.append(Share(segment, Cause.UNEXPLAINED, less))
+        more = {
+            cause: totals[cause] - round(normal.get(cause, 0.0)) for cause in {*totals, *normal}
+        }
+        _give_links_their_time(more)
+        for cause, over in more.items():
+            if over <= 0:
+                found.append(CauseShare(segment, cause, over))
+                continue
+            found += _divided(segment, cause, over, pieces)
     return sorted((each for each in found if each.ns), key=lambda share: -share.ns)
 
 
-def _by_cause(pieces: Iterable[Piece]) -> Counter[Cause]:
+def _give_links_their_time(more: dict[Cause, int]) -> None:
+    """Take from the largest cause what a link has less than usual, as it never delays less.
+
+    The walk cannot see when a packet reached a task that waited for a CPU already.
+    """
+    less = -min(0, more.get(Cause.LINK, 0))
+    largest = max(more, key=lambda cause: more[cause], default=Cause.LINK)
+    if less and more[largest] > 0:
+        more[Cause.LINK], more[largest] = 0, more[largest] - less
+
+
+def _divided(
+    segment: int, cause: Cause, over: int, pieces: Sequence[CausePiece]
+) -> list[CauseShare]:
+    """Divide the excess of a cause among the tasks that were the cause; the parts add up to it."""
+    tasks = Counter[tuple[int, int]]()
+    for piece in pieces:
+        if piece.cause == cause:
+            tasks[piece.task, piece.of] += piece.ns
+    found, left, of = [], over, tasks.total()
+    for (task, waited), ns in tasks.most_common():
+        part = round(left * ns / of)
+        found.append(CauseShare(segment, cause, part, task, waited))
+        left, of = left - part, of - ns
+    return found
+
+
+def _by_cause(pieces: Iterable[CausePiece]) -> Counter[Cause]:
     total = Counter[Cause]()
     for piece in pieces:
         total[piece.cause] += piece.ns
-    return total
-
-
-def _together(pieces: Iterable[Piece]) -> Counter[tuple[Cause, int, int]]:
-    total = Counter[tuple[Cause, int, int]]()
-    for piece in pieces:
-        total[piece.cause, piece.task, piece.of] += piece.ns
     return total

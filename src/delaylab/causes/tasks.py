@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
-from delaylab.causes.cpus import Span
-from delaylab.causes.records import CpuRecord, How, What
+from delaylab.causes.cpus import Stretch
+from delaylab.causes.records import CpuRecord, CpuWindow, How, What
+
+SIGCONT = 18
+AT_ONCE_NS = 100_000
+"""The time within which a signal wakes the task that gets it."""
 
 
 class State(Enum):
@@ -19,6 +23,7 @@ class State(Enum):
     ASLEEP = "asleep"
     BLOCKED = "blocked"
     STOPPED = "stopped"
+    THROTTLED = "out of quota"
     UNKNOWN = "unknown"
 
 
@@ -27,16 +32,17 @@ LEFT = {
     How.ASLEEP: State.ASLEEP,
     How.BLOCKED: State.BLOCKED,
     How.STOPPED: State.STOPPED,
-    How.ENDED: State.UNKNOWN,
-    How.NONE: State.UNKNOWN,
+    How.THROTTLED: State.THROTTLED,
 }
 """The state of a task after it left its CPU."""
 SLEEPS = frozenset({State.ASLEEP, State.BLOCKED, State.STOPPED})
 """The states that a waking ends."""
+PAUSES = SLEEPS | {State.THROTTLED}
+"""The states from which a task gets a CPU without a record between."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class InState(Span):
+class InState(Stretch):
     """A stretch for which a task was in one state.
 
     `cpu` is where it ran, or the CPU that it was waiting for, None if it is not known. `woken` is
@@ -48,7 +54,7 @@ class InState(Span):
     woken: CpuRecord | None = None
 
 
-class Timeline:
+class TaskStates:
     """The states of one task, in the order of time."""
 
     def __init__(self, states: Sequence[InState]) -> None:
@@ -61,62 +67,95 @@ class Timeline:
         found = self.states[place] if place >= 0 else None
         return found if found and time_ns <= found.end_ns else None
 
+    def before(self, time_ns: int) -> Iterator[InState]:
+        """Yield the states that began before a time, the last one first."""
+        place = bisect_right(self._starts, time_ns - 1)
+        yield from reversed(self.states[:place])
 
-def timeline(task: int, records: Mapping[int, Sequence[CpuRecord]]) -> Timeline:
-    """Return the states of a task between the first and the last record of it."""
-    return Timeline([*_states(list(_events(task, records)))])
+
+def timeline(task: int, recorded: CpuWindow) -> TaskStates:
+    """Return the states of a task over a window."""
+    return TaskStates(list(_states(list(_events(task, recorded)), recorded)))
 
 
 @dataclass(frozen=True, slots=True)
 class _Event:
-    """A change of a task's state: what it is from `time_ns` on, and what it was until then."""
+    """A change of a task's state: what it is from `time_ns` on, and what it was until then.
+
+    `before` is None if it is not known.
+    """
 
     time_ns: int
     after: State
     before: State | None
     cpu: int
-    record: CpuRecord
+    waking: CpuRecord | None = None
 
 
-def _events(task: int, records: Mapping[int, Sequence[CpuRecord]]) -> Iterator[_Event]:
+def _events(task: int, recorded: CpuWindow) -> Iterator[_Event]:
     """Yield the changes of a task's state, in the order of time."""
+    process = recorded.tasks[task].process if task in recorded.tasks else task
     found = []
-    for cpu, each in records.items():
+    for cpu, each in recorded.records.items():
         for record in each:
             if record.what == What.SWITCH and record.task == task:
-                found.append(_Event(record.time_ns, State.RUNNING, State.WAITING, cpu, record))
+                found.append(_Event(record.time_ns, State.RUNNING, State.WAITING, cpu))
             elif record.what == What.SWITCH and record.other == task:
-                after = LEFT[record.how]
-                found.append(_Event(record.time_ns, after, State.RUNNING, cpu, record))
+                found.append(
+                    _Event(record.time_ns, LEFT.get(record.how, State.UNKNOWN), State.RUNNING, cpu)
+                )
             elif record.what == What.WAKING and record.task == task:
-                found.append(_Event(record.time_ns, State.WAITING, None, cpu, record))
+                # A task that is continued was stopped, also if nobody saw that.
+                continued = _continued(record, recorded, (task, process))
+                before = State.STOPPED if continued else None
+                found.append(_Event(record.time_ns, State.WAITING, before, cpu, record))
     found.sort(key=lambda event: event.time_ns)
     yield from found
 
 
-def _states(events: Sequence[_Event]) -> Iterator[InState]:
-    """Yield the stretches between two changes.
+def _continued(waking: CpuRecord, recorded: CpuWindow, to: tuple[int, int]) -> bool:
+    """Return True if a task was woken by the signal that continues it."""
+    return any(
+        record.what == What.SIGNAL
+        and record.number == SIGCONT
+        and record.task in to
+        and 0 <= waking.time_ns - record.time_ns <= AT_ONCE_NS
+        for record in recorded.records[waking.cpu]
+    )
 
-    A waking of a task that runs, or that waits for a CPU already, changes nothing. A task is waiting
-    for the CPU that it got in the end. One that slept and got a CPU was woken, seen or not. Where
-    two changes do not fit together in another way, what was between them is not known.
+
+def _states(events: Sequence[_Event], window: CpuWindow) -> Iterator[InState]:
+    """Yield the stretches between two changes, before the first of them, and after the last one.
+
+    A waking of a task that runs, or that waits for a CPU already, changes nothing. A task waits for
+    the CPU that it got in the end. One that slept and got a CPU was woken, seen or not. Where two
+    changes do not fit together in another way, what was between them is not known.
     """
-    state, since_ns, cpu = State.UNKNOWN, 0, None
-    for number, event in enumerate(events):
-        waking = event.record.what == What.WAKING
-        if waking and state in (State.RUNNING, State.WAITING):
+    state, since_ns, cpu = None, window.start_ns, None
+    for event in events:
+        if event.waking and state in (State.RUNNING, State.WAITING):
             continue
-        if number and event.time_ns > since_ns:
-            known = (
-                event.before is None
-                or event.before == state
-                or (event.before == State.WAITING and state in SLEEPS)
-            )
+        if event.time_ns > since_ns:
+            was = _was(state, event)
+            waits = was in (State.WAITING, State.THROTTLED)
             yield InState(
                 start_ns=since_ns,
                 end_ns=event.time_ns,
-                state=state if known else State.UNKNOWN,
-                cpu=event.cpu if state == State.WAITING and known else cpu,
-                woken=event.record if waking else None,
+                state=was,
+                cpu=event.cpu if waits or state is None else cpu,
+                woken=event.waking,
             )
         state, since_ns, cpu = event.after, event.time_ns, event.cpu
+    if state is not None and window.end_ns > since_ns:
+        yield InState(start_ns=since_ns, end_ns=window.end_ns, state=state, cpu=cpu)
+
+
+def _was(state: State | None, event: _Event) -> State:
+    """Return the state of a task before a change; `state` is what the change before left it in."""
+    if state is None:
+        return State.ASLEEP if event.before is None else event.before
+    if event.before in (None, state):
+        return state
+    if event.before == State.STOPPED and state in SLEEPS:
+        return State.STOPPED
+    return state if event.before == State.WAITING and state in PAUSES else State.UNKNOWN

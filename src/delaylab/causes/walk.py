@@ -1,24 +1,26 @@
-"""The way back through a segment of a packet: from its end to its start, task by task.
+"""The way back through a packet's time: from its arrival to its sending, task by task.
 
-A packet is in the hands of a task, or of the kernel on a CPU. From the end of a segment the walk
-goes back in time: while the task ran, the time is its own; while it waited for a CPU, the time is
-of whoever had that CPU; while it slept, the packet was with whoever woke it, and the walk goes on
-there. So a chain is followed: late because ksoftirqd waited because a program ran.
+A packet is in the hands of a task, or of the kernel on a CPU. The walk goes back in time from the
+task that received the packet. While a task ran, the time is its own; while it waited for a CPU, the
+time is of whoever had that CPU; while it slept, the packet was with whoever woke it, and the walk
+goes on there. So chains are followed: late because ksoftirqd waited because a program ran.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from enum import Enum
+from enum import StrEnum
 from functools import cache
 
-from delaylab.causes.cpus import CpuTime, Span
-from delaylab.causes.records import IDLE, CpuRecord, How, Recorded, What
-from delaylab.causes.tasks import InState, State, Timeline, timeline
+from delaylab.causes.cpus import CpuTime, LongInterrupt, Stretch
+from delaylab.causes.records import IDLE, CpuRecord, CpuWindow, How, Task, What
+from delaylab.causes.tasks import SLEEPS, InState, State, timeline
 
-STEPS = 100
-"""The most steps back through one segment; a walk that needs more has gone in a circle."""
+STEPS = 200
+"""The most steps back through one segment; a walk that needs more goes in a circle."""
+CHAIN = 4
+"""The most wakings back over which a task outside of labs may lead to one that has packets."""
 LONG_IDLE_NS = 1_000_000
 """The time from which on a task that waits for an idle CPU is held up by its quota.
 
@@ -26,9 +28,13 @@ The wake-up of an idle CPU takes some 100 µs at most; a quota is given anew eve
 """
 SIGSTOP = 19
 KSOFTIRQD = "ksoftirqd/"
+HANDED = frozenset({How.BY_TASK, How.BY_NETWORK})
+"""The wakings by which a task hands a packet on; a timer or an interrupt hands none on."""
+LINK = "link."
+"""The start of the places of link engines."""
 
 
-class Cause(str, Enum):
+class Cause(StrEnum):
     """The causes of a packet's time, in the words of the field."""
 
     OWN = "computing"
@@ -40,29 +46,38 @@ class Cause(str, Enum):
     STOLEN = "steal"
     STOPPED = "stopped by a signal"
     BLOCKED = "blocked in the kernel"
+    TIMER = "timer"
     LINK = "link conditions"
-    TIMER = "its own timer"
+    BEYOND = "beyond this machine"
     UNKNOWN = "unknown"
-    UNEXPLAINED = "unexplained"
+
+
+ON_CPU = {
+    What.SOFTIRQ: Cause.SOFTIRQ,
+    What.INTERRUPT: Cause.INTERRUPT,
+    What.STOLEN: Cause.STOLEN,
+}
+"""The causes of what takes a CPU from any task."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Stage(Span):
-    """A segment of a packet: the processes whose tasks may have it in their hands.
+class Stage(Stretch):
+    """A segment of a packet's way, from one stamp to the next.
 
-    `delays` is True if a link with conditions holds the packet back in it, as configured.
+    `processes` are those whose tasks stamped the packet at its end, None if the kernel did. With
+    `timer` nothing came in it but a timer: the packet was still to be sent.
     """
 
-    processes: frozenset[int]
-    delays: bool = False
+    processes: frozenset[int] | None = None
+    timer: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
-    """A piece of a segment's time: its cause, and the task that had it, IDLE if it was none's.
+class CausePiece:
+    """A piece of a segment's time: its cause, and the task that was the cause, IDLE if none was.
 
     Of a wait for a CPU and of interrupts `task` is who had the CPU; of a stop it is who sent the
-    signal; `of` is whose progress waited.
+    signal. `of` is the task that the packet waited for.
     """
 
     cause: Cause
@@ -72,111 +87,213 @@ class Piece:
     cpu: int | None = None
 
 
-class Walker:
-    """What the CPUs of one machine did in a window, and the walks through it."""
+@dataclass(slots=True)
+class _Place:
+    """A place on the way back: a time, and the task that had the packet; None if unknown.
 
-    def __init__(self, recorded: Recorded) -> None:
+    `receiver` is the task that the packet came to at the end of the segment, if that is known.
+    """
+
+    now_ns: int
+    task: int | None
+    receiver: int | None = None
+
+
+class Walker:
+    """The CPUs of one machine in a window, and the ways back through it."""
+
+    def __init__(self, recorded: CpuWindow) -> None:
         self.recorded = recorded
         self.cpus: Mapping[int, CpuTime] = {
-            cpu: CpuTime(records) for cpu, records in recorded.records.items()
+            cpu: CpuTime(records, recorded.end_ns) for cpu, records in recorded.records.items()
         }
-        self._timeline = cache(lambda task: timeline(task, recorded.records))
+        self._timeline = cache(lambda task: timeline(task, recorded))
+        self._senders: frozenset[int] = frozenset()
+        self._labs: set[str | None] = set()
 
-    def pieces(self, stage: Stage) -> list[Piece]:
-        """Return the pieces of a segment's time, the last one first; they add up to it."""
-        found = list(self._walk(stage))
-        left = stage.length_ns - sum(piece.ns for piece in found)
-        return [*found, Piece(Cause.UNEXPLAINED, left)] if left else found
+    def pieces(self, stages: Sequence[Stage]) -> list[list[CausePiece]]:
+        """Return the pieces of each segment's time, the last one first; they add up to it.
 
-    def _walk(self, stage: Stage) -> Iterator[Piece]:
-        now, task = stage.end_ns, self._carrier(stage.end_ns, stage.processes)
-        for _ in range(STEPS):
-            if now <= stage.start_ns or task is None:
-                return
-            states: Timeline = self._timeline(task)
-            state = states.at(now)
-            if state is None or state.state == State.UNKNOWN:
-                since_ns = max(stage.start_ns, state.start_ns) if state else stage.start_ns
-                yield Piece(Cause.UNKNOWN, now - since_ns, of=task)
-                now = since_ns
-                continue
-            since_ns = max(stage.start_ns, state.start_ns)
-            if state.state in (State.RUNNING, State.WAITING):
-                yield from self._on_cpu(state, task, since_ns, now)
-                now = since_ns
-            elif state.state == State.STOPPED:
-                yield Piece(Cause.STOPPED, now - since_ns, self._stopper(task, now), task)
-                now = since_ns
-            elif state.state == State.BLOCKED:
-                yield Piece(Cause.BLOCKED, now - since_ns, of=task)
-                now = since_ns
-            elif state.start_ns < stage.start_ns:
-                # The packet came while the task slept: it was with whoever woke the task.
-                task = self._waker(state)
-                if task is None:
-                    yield Piece(Cause.IDLE_WAKE, now - stage.start_ns, of=IDLE)
-                    return
-            else:
-                cause = Cause.LINK if stage.delays else Cause.TIMER
-                yield Piece(cause, now - since_ns, of=task)
-                now = since_ns
-
-    def _on_cpu(self, state: InState, task: int, start_ns: int, end_ns: int) -> Iterator[Piece]:
-        """Yield the pieces of a time in which a task ran, or waited for its CPU."""
-        cpu = self.cpus[state.cpu] if state.cpu is not None else CpuTime(())
-        waits = state.state == State.WAITING
-        for part in cpu.parts(start_ns, end_ns):
-            yield Piece(_cause(part.to, part.task, state if waits else None), part.ns,
-                        part.task or IDLE, task, state.cpu)
-
-    def _carrier(self, time_ns: int, processes: frozenset[int]) -> int | None:
-        """Return the task that had a packet at a time; None if nobody knows.
-
-        It is a task of these processes that ran then on some CPU, else a ksoftirqd that did.
+        The segments follow each other in time. The task that has a packet at the start of one has
+        it at the end of the one before.
         """
+        self._senders = frozenset().union(*(stage.processes or () for stage in stages))
+        tasks = self.recorded.tasks.values()
+        self._labs = {task.lab for task in tasks if task.process in self._senders} - {None}
+        found: list[list[CausePiece]] = []
+        task: int | None = None
+        for stage in reversed(stages):
+            place = _Place(stage.end_ns, task)
+            if stage.processes is not None or task is None:
+                place.task = self._at_work(stage.end_ns, stage.processes) or task
+            if stage.processes is not None and not stage.timer:
+                place.receiver = place.task
+            pieces = [piece for piece in self._back(place, stage) if piece.ns]
+            if place.now_ns > stage.start_ns:
+                left = place.now_ns - stage.start_ns
+                pieces.append(CausePiece(Cause.UNKNOWN, left, of=place.task or IDLE))
+            found.append(pieces)
+            task = place.task
+            if task is not None and task == place.receiver:
+                # The receiver ran when the packet came, so that nobody had to wake it.
+                task = self._at_work(stage.start_ns, None, without=task) or task
+        return found[::-1]
+
+    def _back(self, place: _Place, stage: Stage) -> Iterator[CausePiece]:
+        """Yield the pieces back to a segment's start; stop the place where the trace is lost."""
+        start_ns, timer = stage.start_ns, stage.timer
+        for _ in range(STEPS):
+            task, now_ns = place.task, place.now_ns
+            if now_ns <= start_ns or task is None:
+                return
+            state = self._timeline(task).at(now_ns)
+            if state is None:
+                return
+            since_ns = max(start_ns, state.start_ns)
+            if state.state == State.ASLEEP:
+                yield from self._while_asleep(place, state, start_ns, timer=timer)
+                continue
+            place.now_ns = since_ns
+            if state.state in (State.RUNNING, State.WAITING):
+                yield from self._on_cpu(state, task, since_ns, now_ns)
+            elif state.state == State.STOPPED:
+                stopper = self._stopper(task, state.start_ns)
+                yield CausePiece(Cause.STOPPED, now_ns - since_ns, stopper, task)
+            elif state.state == State.THROTTLED:
+                yield CausePiece(Cause.QUOTA, now_ns - since_ns, of=task)
+            elif state.state == State.BLOCKED:
+                yield CausePiece(Cause.BLOCKED, now_ns - since_ns, of=task)
+            else:
+                yield CausePiece(Cause.UNKNOWN, now_ns - since_ns, of=task)
+
+    def _while_asleep(
+        self, place: _Place, state: InState, start_ns: int, *, timer: bool
+    ) -> Iterator[CausePiece]:
+        """Go back over the sleep of a task: to who woke it, else to when it fell asleep."""
+        task, now_ns, waking = place.task or IDLE, place.now_ns, state.woken
+        since_ns = max(start_ns, state.start_ns)
+        if waking is None:
+            place.now_ns = since_ns
+            yield CausePiece(Cause.UNKNOWN, now_ns - since_ns, of=task)
+            return
+        if waking.how in HANDED and self._had_packet(waking, start_ns, CHAIN):
+            place.task = waking.other
+            return
+        if waking.how == How.BY_NETWORK and (softirq := self._softirq_at(waking)):
+            # It may have held the packet since its start, whoever it interrupted.
+            since = max(start_ns, softirq.start_ns)
+            yield CausePiece(Cause.SOFTIRQ, now_ns - since, waking.other, task, waking.cpu)
+            now_ns = place.now_ns = since
+        if task == place.receiver or (state.start_ns <= start_ns and not timer):
+            # It waited for the packet, which came from somewhere else.
+            place.now_ns, place.task = start_ns, None
+            yield CausePiece(Cause.BEYOND, now_ns - start_ns, of=task)
+            return
+        place.now_ns = since_ns
+        known = self.recorded.tasks.get(task)
+        if timer:
+            yield from self._late_timer(waking, task, since_ns, now_ns)
+        elif known is not None and (known.place or "").startswith(LINK):
+            yield CausePiece(Cause.LINK, now_ns - since_ns, of=task)
+        else:
+            yield CausePiece(Cause.TIMER, now_ns - since_ns, of=task)
+
+    def _late_timer(
+        self, waking: CpuRecord, task: int, start_ns: int, end_ns: int
+    ) -> Iterator[CausePiece]:
+        """Yield what held a timer up: what its CPU did meanwhile."""
+        for part in self.cpus[waking.cpu].parts(start_ns, end_ns):
+            cause = ON_CPU.get(part.to, Cause.IDLE_WAKE if part.task == IDLE else Cause.TIMER)
+            yield CausePiece(cause, part.ns, part.task or IDLE, task, waking.cpu)
+
+    def _on_cpu(
+        self, state: InState, task: int, start_ns: int, end_ns: int
+    ) -> Iterator[CausePiece]:
+        """Yield the pieces of a time in which a task ran, or waited for its CPU."""
+        cpu = self.cpus.get(state.cpu) if state.cpu is not None else None
+        if cpu is None:
+            yield CausePiece(Cause.UNKNOWN, end_ns - start_ns, of=task)
+            return
+        for part in cpu.parts(start_ns, end_ns):
+            cause = _cause(part.to, part.task, state)
+            yield CausePiece(cause, part.ns, part.task or IDLE, task, state.cpu)
+
+    def _at_work(
+        self, time_ns: int, processes: frozenset[int] | None, without: int = IDLE
+    ) -> int | None:
+        """Return the task that ran at a time, and that may have a packet; None if there is none."""
         running = [run.task for cpu in self.cpus.values() if (run := cpu.run_at(time_ns))]
-        known = [task for task in running if task]
-        tasks = self.recorded.tasks
-        for task in known:
-            if task in tasks and tasks[task].process in processes:
-                return task
-        for task in known:
-            if task in tasks and tasks[task].name.startswith(KSOFTIRQD):
+        for task in filter(None, running):
+            known = self.recorded.tasks.get(task)
+            if known is None or task == without:
+                continue
+            if processes is None:
+                if self._carries(known):
+                    return task
+            elif known.process in processes:
                 return task
         return None
 
-    def _waker(self, state: InState) -> int | None:
-        """Return the task that woke another; None if an idle CPU did, or nobody knows."""
-        return state.woken.other or None if state.woken is not None else None
+    def _had_packet(self, waking: CpuRecord, start_ns: int, chain: int) -> bool:
+        """Return True if the task that ran at a waking may have had the packet since a time.
 
-    def _stopper(self, task: int, before_ns: int) -> int:
+        A server of the user's own is in no lab; it was woken by the packet itself. The sender had
+        it only until it was sent: what it did after it slept again was for another packet.
+        """
+        known = self.recorded.tasks.get(waking.other)
+        if waking.other == IDLE or known is None:
+            return False
+        states = list(self._timeline(waking.other).before(waking.time_ns))
+        if known.process in self._senders:
+            return bool(states) and states[0].start_ns <= start_ns
+        if self._carries(known):
+            return True
+        slept = next((state for state in states if state.state in SLEEPS), None)
+        if not chain or slept is None or slept.woken is None or slept.end_ns < start_ns:
+            return False
+        return slept.woken.how in HANDED and self._had_packet(slept.woken, start_ns, chain - 1)
+
+    def _carries(self, task: Task) -> bool:
+        """Return True for a task that handles packets of this lab, or of any if it is not known."""
+        if task.process in self._senders or task.name.startswith(KSOFTIRQD):
+            return True
+        return task.lab is not None and (not self._labs or task.lab in self._labs)
+
+    def _softirq_at(self, waking: CpuRecord) -> LongInterrupt | None:
+        """Return the long softirq in which a task was woken, if there was one."""
+        return next(
+            (
+                each
+                for each in self.cpus[waking.cpu].interrupts
+                if each.softirq and each.start_ns <= waking.time_ns <= each.end_ns
+            ),
+            None,
+        )
+
+    def _stopper(self, task: int, stopped_ns: int) -> int:
         """Return the task that sent the signal that stopped this one; IDLE if it was not seen."""
-        tasks = self.recorded.tasks
-        process = tasks[task].process if task in tasks else task
+        known = self.recorded.tasks.get(task)
+        process = known.process if known else task
         sent = [
             record
             for records in self.recorded.records.values()
             for record in records
             if record.what == What.SIGNAL
             and record.number == SIGSTOP
-            and record.time_ns <= before_ns
+            and record.time_ns <= stopped_ns
             and record.task in (task, process)
         ]
         return max(sent, key=lambda record: record.time_ns).other if sent else IDLE
 
 
-def _cause(to: What, task: int | None, waits: InState | None) -> Cause:
-    """Return the cause of a part of a CPU's time; `waits` is the wait for it, None for a run."""
+def _cause(to: What, task: int | None, state: InState) -> Cause:
+    """Return the cause of a part of a CPU's time in which a task ran, or waited for the CPU."""
     if task is None:
         return Cause.UNKNOWN
-    if to == What.SOFTIRQ:
-        return Cause.SOFTIRQ
-    if to == What.INTERRUPT:
-        return Cause.INTERRUPT
-    if to == What.STOLEN:
-        return Cause.STOLEN
-    if waits is None:
+    if to in ON_CPU:
+        return ON_CPU[to]
+    if state.state == State.RUNNING:
         return Cause.OWN
     if task != IDLE:
         return Cause.HELD
-    return Cause.QUOTA if waits.length_ns >= LONG_IDLE_NS else Cause.IDLE_WAKE
+    return Cause.QUOTA if state.length_ns >= LONG_IDLE_NS else Cause.IDLE_WAKE

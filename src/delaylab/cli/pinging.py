@@ -196,6 +196,14 @@ def ping(
             help="Send at most this many packets again; else as many as --count.",
         ),
     ] = None,
+    why: Annotated[
+        bool,
+        typer.Option(
+            "--why",
+            help="Say why packets were late: who had the CPU, who stopped or throttled whom. It "
+            "needs the right to record what this machine's CPUs do.",
+        ),
+    ] = False,
     quiet: Annotated[
         bool, typer.Option("--quiet", "-q", help="Print the summary only, not each packet.")
     ] = False,
@@ -269,6 +277,9 @@ def ping(
         (clean and flood, "--clean looks at the machine between packets: leave out --flood"),
         (clean and count is None, "--clean is for a number of clean packets: give --count"),
         (clean_budget is not None and not clean, "--clean-budget goes with --clean"),
+        (why and hops, "--hops has no causes: leave out --why"),
+        (why and len(hosts) > 1, "--why is for packets to one host: name only one"),
+        (why and clean, "--clean has no causes: leave out --why"),
         (ipv4 and ipv6, "-4 and -6 exclude each other: leave out one"),
         (other, f"{source} is an address of the other IP version: leave out -4 and -6"),
     ):
@@ -294,6 +305,7 @@ def ping(
         deadline=None if deadline is None else seconds(deadline, "--deadline", DAY),
         origin=origin,
         tos=None if tos is None else octet(tos, "--tos"),
+        why=why,
     )
     if clean:
         most = str(options.count) if clean_budget is None else clean_budget

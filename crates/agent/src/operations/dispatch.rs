@@ -9,8 +9,8 @@ use serde_json::Value;
 use tracing::{debug, info, warn};
 
 use super::{
-    compute, cpus, crossing, discard, exec, generate, hiccups, observe, probe, programs, reflect, tap,
-    watch,
+    compute, cpus, crossing, discard, exec, generate, hiccups, observe, probe, programs, reflect,
+    tap, watch,
 };
 use crate::network::{addresses, carrier, counters, neighbours, queues, route};
 use crate::protocol::links::LinkRequest;

@@ -22,6 +22,7 @@ mod seen;
 mod stream_bytes;
 mod tables;
 mod tap;
+mod tasks;
 mod transport;
 mod watch;
 

@@ -3,7 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Record what each CPU does until `stop`. Each order `window` is answered by the tables `cpus` and `tasks`.
+/// Record what each CPU does until `stop`. Each order `window` is answered by the tables `cpus` and `tasks`, then by
+/// an event.
 ///
 /// This needs `CAP_BPF` and `CAP_PERFMON`, and a kernel that describes its types (BTF).
 #[derive(Deserialize, JsonSchema)]
@@ -21,14 +22,14 @@ fn three_million() -> u32 {
 /// The end of a recording.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct CpusDone {
-    /// By how much `CLOCK_REALTIME` was set during the recording, in ns: times of the tables before that are off.
+    /// The time by which `CLOCK_REALTIME` was set during the recording, in ns: earlier times of the tables are off by it.
     pub clock_set_ns: i64,
     pub cpus: Vec<RecordedCpu>,
     /// The switches of all CPUs during the recording, as the kernel counts them.
     pub switches: u64,
 }
 
-/// What was recorded of one CPU.
+/// Counts of the records of one CPU.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct RecordedCpu {
     pub cpu: u32,

@@ -277,6 +277,9 @@ pub(crate) struct LivePacket<'a> {
     pub rtt_app_ns: Option<i64>,
     /// The round trip between the kernel's stamps.
     pub rtt_stack_ns: Option<i64>,
+    /// The kernel's stamp of the packet that was sent, in ns since the Unix epoch; null without that of its answer.
+    #[schemars(default)]
+    pub left_ns: Option<i64>,
     /// The time from the intended moment to the sending.
     pub slip_ns: Option<i64>,
     pub outcome: Outcome,

@@ -97,6 +97,8 @@ pub(crate) enum Event<'a> {
     Paused(bool),
     /// The outcome of a packet of a live probe.
     Packet(LivePacket<'a>),
+    /// All records of this window were sent.
+    Recorded(Window),
     /// The machine has read this many bytes of its serial line.
     Read(u64),
     /// The agent in a machine serves sessions.

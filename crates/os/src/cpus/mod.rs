@@ -6,13 +6,16 @@
 
 mod record;
 
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
+use std::error::Error;
 use std::{fmt, fs, io};
 
 use aya::programs::BtfTracePoint;
 use aya::{Btf, Ebpf, EbpfLoader, Pod};
+use nix::sys::prctl;
+use nix::unistd::gettid;
 
-pub use record::{Deed, Interrupted, Left, Task};
+pub use record::{Deed, Interrupted, Left, Task, Waker};
 
 use crate::bpf::{SharedArray, refused};
 use crate::clock::Monotonic;
@@ -21,13 +24,15 @@ use record::{Record, WORDS};
 /// The compiled `bpf/cpus.c`, aligned as the loader needs it.
 static OBJECT: &[u8] = aya::include_bytes_aligned!("../../bpf/cpus.o");
 /// The programs, and the kernel's trace points that they run at.
-const PROGRAMS: [(&str, &str); 9] = [
+const PROGRAMS: [(&str, &str); 11] = [
     ("on_switch", "sched_switch"),
     ("on_waking", "sched_waking"),
     ("on_softirq_entry", "softirq_entry"),
     ("on_softirq_exit", "softirq_exit"),
     ("on_interrupt_entry", "irq_handler_entry"),
     ("on_interrupt_exit", "irq_handler_exit"),
+    ("on_timer_entry", "hrtimer_expire_entry"),
+    ("on_timer_exit", "hrtimer_expire_exit"),
     ("on_signal", "signal_generate"),
     ("on_exit", "sched_process_exit"),
     ("on_rename", "task_rename"),
@@ -36,8 +41,10 @@ const PROGRAMS: [(&str, &str); 9] = [
 const LONGEST: usize = 1 << 17;
 /// The most bytes of all rings: machines with many CPUs have shorter ones.
 const MEMORY: usize = 128 << 20;
-/// The most names of tasks that are kept.
+/// The most names of tasks that are kept, and the most tasks that are known to have been seen.
 const NAMES: usize = 100_000;
+const NO_RIGHT: &str = "it needs CAP_BPF and CAP_PERFMON, outside of user namespaces";
+const NO_TYPES: &str = "the kernel does not describe its types (BTF)";
 /// The words of a CPU's state, `struct cpu` in `bpf/cpus.c`; the first one counts its records.
 const CPU_WORDS: usize = 8;
 
@@ -60,7 +67,7 @@ struct Rings {
     length: u64,
 }
 
-/// What is kept of a CPU's records.
+/// The records of a CPU that are kept.
 #[derive(Debug, Default)]
 struct Kept {
     /// The number of the next record to copy, of all that the CPU has written.
@@ -77,7 +84,7 @@ struct Kept {
 pub struct Counts {
     /// Records that were copied.
     pub records: u64,
-    /// Those of them that are switches.
+    /// Records of switches.
     pub switches: u64,
     /// Switches that the programs did not see, by the CPU's own count.
     pub unseen: u64,
@@ -87,7 +94,7 @@ pub struct Counts {
     pub dropped: u64,
 }
 
-/// What a task was called that has ended or has another name now.
+/// The name of a task that has ended or has another name now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Named {
     /// The task.
@@ -96,6 +103,8 @@ pub struct Named {
     pub process: Task,
     /// Its name, up to the first 0.
     pub name: [u8; 16],
+    /// The time at which it ended or took another name.
+    pub until: Monotonic,
 }
 
 /// A recorder. The programs are taken off on drop, and by the kernel if this process is killed.
@@ -106,6 +115,9 @@ pub struct Recorder {
     most: usize,
     /// Names of tasks, the latest last, and at most [`NAMES`] of them.
     named: VecDeque<Named>,
+    /// The tasks that have run, and those of them that [`Recorder::take_new`] has not told yet.
+    seen: HashSet<Task>,
+    new: Vec<Task>,
     /// The programs stay attached as long as this.
     _object: Ebpf,
 }
@@ -118,7 +130,7 @@ impl Recorder {
     pub fn start(most: usize) -> io::Result<Self> {
         let cpus = possible_cpus()?;
         let length = ring_length(cpus);
-        let types = Btf::from_sys_fs().map_err(refused)?;
+        let types = Btf::from_sys_fs().map_err(|_| io::Error::other(NO_TYPES))?;
         let settings = Settings { cpus: cpus as u32, records: length as u32 };
         let mut loader = EbpfLoader::new();
         loader
@@ -126,7 +138,7 @@ impl Recorder {
             .set_global("SETTINGS", &settings, true)
             .set_max_entries("RECORDS", (cpus * length) as u32)
             .set_max_entries("CPUS", cpus as u32);
-        let mut object = loader.load(OBJECT).map_err(refused)?;
+        let mut object = loader.load(OBJECT).map_err(without_right)?;
         let rings = Rings {
             records: SharedArray::of_words(&object, "RECORDS", cpus * length * WORDS)?,
             cpus: SharedArray::of_words(&object, "CPUS", cpus * CPU_WORDS)?,
@@ -134,13 +146,29 @@ impl Recorder {
         };
         // All are loaded before the first one runs, so that none is missing from the first record on.
         for (name, point) in PROGRAMS {
-            program(&mut object, name)?.load(point, &types).map_err(refused)?;
+            program(&mut object, name)?.load(point, &types).map_err(without_right)?;
         }
         for (name, _) in PROGRAMS {
             program(&mut object, name)?.attach().map_err(refused)?;
         }
         let kept = (0..cpus).map(|_| Kept::default()).collect();
-        Ok(Self { rings, kept, most, named: VecDeque::new(), _object: object })
+        let (named, seen, new) = (VecDeque::new(), HashSet::new(), Vec::new());
+        let mut recorder = Self { rings, kept, most, named, seen, new, _object: object };
+        recorder.check_numbers()?;
+        Ok(recorder)
+    }
+
+    /// Fail if this process knows itself by another number than the records do.
+    fn check_numbers(&mut self) -> io::Result<()> {
+        // A thread that is given a name, also its own one, is recorded with its number.
+        prctl::set_name(&prctl::get_name()?)?;
+        self.collect();
+        match self.named(gettid().as_raw().cast_unsigned()) {
+            Some(_) => Ok(()),
+            None => Err(io::Error::other(
+                "this process is in a PID namespace of its own, so that it cannot tell who a task is",
+            )),
+        }
     }
 
     /// Copy the records that were written since the last call.
@@ -157,14 +185,35 @@ impl Recorder {
             let spoiled = self.rings.oldest(cpu).clamp(kept.next, end) - kept.next;
             copied.drain(..spoiled as usize);
             kept.skip_to(kept.next + spoiled);
-            self.named.extend(copied.iter().filter_map(Record::named));
+            for record in &copied {
+                if let Some(named) = record.named() {
+                    // It is looked up anew by who asks for new tasks: another name, or another task.
+                    self.seen.remove(&named.task);
+                    self.named.push_back(named);
+                } else if let Some(Deed::Switch { after, .. }) = record.deed()
+                    && self.seen.insert(after)
+                {
+                    self.new.push(after);
+                }
+            }
             kept.keep(copied, self.most);
         }
         let over = self.named.len().saturating_sub(NAMES);
         self.named.drain(..over);
+        self.new.truncate(NAMES);
+        if self.seen.len() > NAMES {
+            self.seen.clear();
+        }
+    }
+
+    /// Return at most so many tasks that ran for the first time, or under another name, since the last call.
+    pub fn take_new(&mut self, most: usize) -> Vec<Task> {
+        self.new.drain(..most.min(self.new.len())).collect()
     }
 
     /// Return what each CPU did from one time to another, in the order of time for each CPU.
+    ///
+    /// The last switch of each CPU before that comes first, so that it is known who had the CPU.
     pub fn window(
         &self,
         from: Monotonic,
@@ -173,8 +222,11 @@ impl Recorder {
         self.kept.iter().enumerate().flat_map(move |(cpu, kept)| {
             let first = kept.records.partition_point(|record| record.time() < from);
             let after = kept.records.partition_point(|record| record.time() <= to);
-            kept.records
-                .range(first..after.max(first))
+            let is_switch = |record: &&Record| record.switch().is_some();
+            let before = kept.records.range(..first).rev().find(is_switch);
+            before
+                .into_iter()
+                .chain(kept.records.range(first..after.max(first)))
                 .filter_map(move |record| Some((cpu as u16, record.time(), record.deed()?)))
         })
     }
@@ -250,6 +302,16 @@ impl Kept {
     }
 }
 
+/// Return why the kernel let no map or program in: a right that is missing, else the loader's text.
+fn without_right<E: Error>(error: E) -> io::Error {
+    let refused = refused(error);
+    let is_right = [libc::EPERM, libc::EACCES]
+        .map(|number| io::Error::from_raw_os_error(number).to_string())
+        .iter()
+        .any(|text| refused.to_string().contains(text));
+    if is_right { io::Error::other(NO_RIGHT) } else { refused }
+}
+
 /// Return a program of the object.
 fn program<'a>(object: &'a mut Ebpf, name: &str) -> io::Result<&'a mut BtfTracePoint> {
     let program = object.program_mut(name).expect("the object has this program");
@@ -315,9 +377,7 @@ mod tests {
         let shell = shell.args(["-c", "kill -STOP $$"]).stdin(Stdio::null());
         let mut child = shell.spawn().expect("a shell");
         let number = child.id();
-        let stopped = |deed: &Deed| {
-            matches!(deed, Deed::Switch { before, left: Left::Stopped, .. } if *before == number)
-        };
+        let stopped = |deed: &Deed| matches!(deed, Deed::Switch { before, left: Left::Stopped, .. } if *before == number);
         let mut seen = false;
         for _ in 0..500 {
             recorder.collect();

@@ -20,7 +20,7 @@ pub(super) struct Record {
 /// A task, by its number in the initial PID namespace; 0 is the idle task of a CPU.
 pub type Task = u32;
 
-/// What a CPU did at a time.
+/// A thing that a CPU did at a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Deed {
     /// A CPU went from one task to another.
@@ -29,7 +29,7 @@ pub enum Deed {
         before: Task,
         /// The task that has it now.
         after: Task,
-        /// How the earlier task left.
+        /// The way in which the earlier task left.
         left: Left,
         /// The number of switches of this CPU, modulo 2^32. Where it grows by more than 1, records are missing.
         switches: u32,
@@ -44,8 +44,8 @@ pub enum Deed {
         woken: Task,
         /// The task that this CPU ran.
         running: Task,
-        /// True if an interrupt or a softirq woke it, and not the running task.
-        by_interrupt: bool,
+        /// The waker.
+        by: Waker,
     },
     /// A softirq ended that was long.
     Softirq {
@@ -77,19 +77,36 @@ pub enum Deed {
     },
 }
 
-/// How a task left its CPU.
+/// The way in which a task left its CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Left {
-    /// It wanted to run on: another task was put in its place.
+    /// Ready to run on: another task was put in its place.
     Runnable,
-    /// It waits for something, such as a packet or a timer.
+    /// Waiting for something, such as a packet or a timer.
     Asleep,
-    /// It waits for something that a signal does not end, such as a disk.
+    /// Waiting for something that a signal does not end, such as a disk.
     Blocked,
-    /// A signal or a debugger stopped it.
+    /// Stopped by a signal or a debugger.
     Stopped,
-    /// It ended.
+    /// Ended.
     Ended,
+    /// Ready to run on, while its control group had used up its CPU time.
+    Throttled,
+}
+
+/// A waker of tasks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Waker {
+    /// The running task.
+    Task,
+    /// A timer.
+    Timer,
+    /// An interrupt.
+    Interrupt,
+    /// The softirq of packets; it may run within the call of the running task that sends one.
+    Network,
+    /// Another softirq.
+    Softirq,
 }
 
 /// Time that a CPU was in softirqs and in interrupts, each in units of 64 ns, modulo 2^32.
@@ -100,9 +117,6 @@ pub struct Interrupted {
     /// Time in interrupts.
     pub interrupts: u32,
 }
-
-/// Flag of a waking: an interrupt or softirq woke the task.
-const INTERRUPTING: u8 = 1;
 
 /// The length of a record in memory, in words of 8 bytes.
 pub(super) const WORDS: usize = 5;
@@ -136,8 +150,12 @@ impl Record {
 
     /// Return what a task was called; `None` for other records.
     pub(super) fn named(&self) -> Option<Named> {
-        (self.kind == 7)
-            .then(|| Named { task: self.a, process: self.b, name: name(self.d, self.e) })
+        (self.kind == 7).then(|| Named {
+            task: self.a,
+            process: self.b,
+            name: name(self.d, self.e),
+            until: self.time(),
+        })
     }
 
     /// Return what the CPU did; `None` for a name.
@@ -154,11 +172,7 @@ impl Record {
                     interrupts: self.e as u32,
                 },
             },
-            2 => Deed::Waking {
-                woken: self.a,
-                running: self.b,
-                by_interrupt: self.flags & INTERRUPTING != 0,
-            },
+            2 => Deed::Waking { woken: self.a, running: self.b, by: waker(self.flags) },
             3 => Deed::Softirq { number: self.a, took_ns: self.d },
             4 => Deed::Interrupt { number: self.a, took_ns: self.d },
             5 => Deed::Signal { signal: self.a, to: self.b, from: self.c },
@@ -175,7 +189,19 @@ fn left(flags: u8) -> Left {
         2 => Left::Blocked,
         3 => Left::Stopped,
         4 => Left::Ended,
+        5 => Left::Throttled,
         _ => Left::Asleep,
+    }
+}
+
+/// Return what the flags of a waking say: `enum waker` in `bpf/cpus.c`.
+fn waker(flags: u8) -> Waker {
+    match flags {
+        0 => Waker::Task,
+        1 => Waker::Timer,
+        2 => Waker::Interrupt,
+        3 => Waker::Network,
+        _ => Waker::Softirq,
     }
 }
 

@@ -168,6 +168,9 @@ class LivePacket(Reply):
     rtt_app_ns: Span | None = None
     # The round trip between the kernel's stamps.
     rtt_stack_ns: Span | None = None
+    # The kernel's stamp of the packet that was sent, in ns since the Unix epoch; null without
+    # that of its answer.
+    left_ns: Span | None = None
     # The time from the intended moment to the sending.
     slip_ns: Span | None = None
     outcome: Outcome

@@ -202,7 +202,7 @@ def _probe(
     try:
         session.start(request)
         reader = Reader(session, on_packet)
-        interrupted = finish([reader], beside=beside) == "interrupted"
+        interrupted = finish([reader], None, *([beside] if beside else [])) == "interrupted"
     finally:
         session.close()
     if reader.failed is not None:

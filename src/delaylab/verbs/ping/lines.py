@@ -104,6 +104,8 @@ def print_summary(result: PingResult, console: Console) -> None:
         console.print(each, highlight=False, markup=False, soft_wrap=True)
     for warning in result.warnings:
         console.print(f"note: {warning}", highlight=False, style="yellow")
+    for each in result.why.lines if result.why else ():
+        console.print(printable(each), highlight=False, markup=False, soft_wrap=True)
     for each in result.machine.lines if result.machine else ():
         console.print(printable(each), highlight=False, markup=False, soft_wrap=True)
 

@@ -80,9 +80,7 @@ def deadline_s(after: Duration | None) -> float | None:
     return None if after is None else time.monotonic() + after.seconds
 
 
-def finish(
-    readers: Sequence[Reader], until_s: float | None = None, beside: ReadBeside | None = None
-) -> End:
+def finish(readers: Sequence[Reader], until_s: float | None = None, *beside: ReadBeside) -> End:
     """Read pings to their end, which Ctrl-C or a deadline brings about; return what ended them.
 
     `until_s` is the deadline, in s of the monotonic clock. What is `beside` is read meanwhile.
@@ -101,7 +99,7 @@ class _Reading:
     """Pings that are read side by side, and what has ended them so far."""
 
     def __init__(
-        self, readers: Sequence[Reader], until_s: float | None, beside: ReadBeside | None
+        self, readers: Sequence[Reader], until_s: float | None, beside: Sequence[ReadBeside]
     ) -> None:
         self._readers, self._beside, self._end = readers, beside, DONE
         self._until_s = until_s
@@ -114,8 +112,8 @@ class _Reading:
             waiting: dict[Session, Reader | ReadBeside] = {
                 reader.session: reader for reader in self._readers if not reader.ended
             }
-            if waiting and self._beside is not None and not self._beside.ended:
-                waiting[self._beside.session] = self._beside
+            if waiting:
+                waiting |= {each.session: each for each in self._beside if not each.ended}
             if waiting:
                 self._read_once(waiting)
         return self._end

@@ -12,6 +12,7 @@ from delaylab.io.values import JsonObject
 from delaylab.records.doubts import Doubt
 from delaylab.verbs.ping.cleaned import CleanFound
 from delaylab.verbs.ping.during import MachineDuring
+from delaylab.verbs.ping.late import LateFound
 
 UNDER_WAY = "under-way"
 HTTP = "HTTP "
@@ -71,7 +72,8 @@ class PingPacket:
     `sender` is the address that answered, None if it is not known. `error` is why there is no
     answer, or what is wrong with it. `duplicates` is the number of further replies. `redirect` is
     the status of an HTTP answer that names another place, such as `HTTP 301`: it is no error, and
-    nobody goes there. `sent_ns` is when it was sent, since 1970; `answer` what a service answered.
+    nobody goes there. `sent_ns` is when it was sent, since 1970, `left_ns` the kernel's stamp of
+    that; `answer` what a service answered.
     """
 
     seq: int
@@ -87,6 +89,7 @@ class PingPacket:
     redirect: str | None = None
     sent_ns: int | None = None
     answer: PingAnswer | None = None
+    left_ns: int | None = None
 
     @property
     def flawed(self) -> bool:
@@ -128,6 +131,7 @@ class PingPacket:
             redirect=redirect,
             sent_ns=packet.sent_ns,
             answer=PingAnswer.of(packet),
+            left_ns=packet.left_ns,
         )
 
     def as_json(self) -> JsonObject:
@@ -181,7 +185,7 @@ class PingResult:
     the packets are then those that it had reported, and `realtime` is not known. `target` is what
     was asked: of HTTP the URL, of TCP host and port, else the host. `machine` is what the sending
     machine did meanwhile, None if it was not watched. `clean` says which packets its use may have
-    biased, if they were repeated.
+    biased, if they were repeated, `why` why packets were late, if that was asked for.
     """
 
     host: str
@@ -196,6 +200,7 @@ class PingResult:
     target: str = ""
     machine: MachineDuring | None = None
     clean: CleanFound | None = None
+    why: LateFound | None = None
 
     @property
     def replied(self) -> int:
@@ -342,6 +347,7 @@ class PingResult:
                 doubt.model_dump(include={"kind", "message", "remedy"}) for doubt in self.doubts
             ],
             **({} if self.clean is None else {"clean": self.clean.as_json()}),
+            **({} if self.why is None else {"why": self.why.as_json()}),
             **({} if self.machine is None else {"machine": self.machine.as_json()}),
             "packets": [packet.as_json() for packet in self.packets],
         }

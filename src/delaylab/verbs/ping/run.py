@@ -9,12 +9,15 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 
 from rich.console import Console
 
 from delaylab.agent.measuring_requests import Probe
 from delaylab.agent.result import AgentGone
 from delaylab.agent.session import Session
+from delaylab.causes.explained import Explained
+from delaylab.causes.words import sentence, us
 from delaylab.errors import BadInput, DoesNotFit
 from delaylab.io.printable import printable
 from delaylab.machines import LOCAL
@@ -27,6 +30,7 @@ from delaylab.verbs.ping.result import UNDER_WAY, PingPacket, PingResult
 from delaylab.verbs.ping.tables import merged, packets_of
 from delaylab.verbs.ping.target import Asking, Protocol, Target
 from delaylab.verbs.ping.view import View
+from delaylab.verbs.ping.why import explaining
 
 AT_MOST = 100_000
 """Largest number of packets without -c: over a day at one per second."""
@@ -51,7 +55,7 @@ class PingOptions:
     packets go to `port`; `http` and `https` request `path`. The ping ends after `deadline`,
     whatever is under way then. `tos` is the type of service or traffic class of its packets.
     With `repeats` packets that the machine's use may have biased are refused, and at most so many
-    are sent again (`clean`).
+    are sent again (`clean`). With `why` the causes of late packets are looked for.
     """
 
     host: str
@@ -71,6 +75,7 @@ class PingOptions:
     origin: PingOrigin = ANYWHERE
     tos: int | None = None
     repeats: int | None = None
+    why: bool = False
 
     @property
     def target(self) -> str:
@@ -202,20 +207,29 @@ def run(
         print_head(options, address, console)
     with ExitStack() as stack:
         stack.callback(session.close)
+        told = None if console is None or options.quiet else partial(_tell_why, console)
+        why = stack.enter_context(explaining(session, told)) if options.why else None
         with printer(console, options, address) as show:
-            shown_to = (show,) if watch is None else (show, watch)
-            one = OnePing(
-                options, address, session, shown_to if watch or not options.quiet else None
-            )
+            also = [watch, why.add if why else None]
+            shown_to = [show, *(each for each in also if each is not None)]
+            live = len(shown_to) > 1 or not options.quiet
+            one = OnePing(options, address, session, shown_to if live else None)
             one.start()
             until_s = deadline_s(options.deadline)
             machine = stack.enter_context(watching()) if here else None
-            end = finish([one.reader], until_s, machine)
+            beside = [machine, why.recording if why else None]
+            end = finish([one.reader], until_s, *(each for each in beside if each is not None))
         meanwhile = machine.end() if machine else None
-    result = one.result(end)
+        late = why.end() if why else None
+    result = replace(one.result(end), why=late)
     if meanwhile is None:
         return result
     return replace(result, machine=during(meanwhile, result.packets))
+
+
+def _tell_why(console: Console, found: Explained) -> None:
+    text = f"seq={found.seq} late by {us(found.excess_ns)}: {sentence(found)}"
+    console.print(printable(text), highlight=False, markup=False, soft_wrap=True)
 
 
 def print_head(options: PingOptions, address: str, console: Console) -> None:

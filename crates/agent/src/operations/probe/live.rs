@@ -150,6 +150,7 @@ impl Live {
             bytes: exchange.filter(|_| entry.replied != NEVER).map(|known| known.bytes),
             rtt_app_ns: between(entry.requested(), entry.replied),
             rtt_stack_ns: log.stack_rtt(place).map(Span::ns),
+            left_ns: log.stack_rtt(place).map(|_| test_clock::shown(entry.transmitted.ns())),
             slip_ns: between(entry.intended, entry.sent),
             outcome: log.outcome(place),
             from: match &self.only {

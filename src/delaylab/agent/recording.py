@@ -1,0 +1,126 @@
+"""A recording of what the CPUs of a machine do, by its agent, and windows of it."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator
+
+from delaylab.agent.events import Event
+from delaylab.agent.measuring_requests import Cpus
+from delaylab.agent.result import AgentError
+from delaylab.agent.session import Session
+from delaylab.agent.tables import Rows
+from delaylab.agent.wire.cpus import CpusDone
+from delaylab.causes.records import CpuRecord, CpuWindow, How, Task, What, by_cpu
+
+READY_S, END_S = 30.0, 60.0
+"""The longest waits: until the programs are attached, and for the last windows."""
+OnWindow = Callable[[CpuWindow], None]
+
+
+class CpuRecording:
+    """A recording under way. Windows are answered in the order in which they were asked for.
+
+    It can be read beside other sessions (`ended`, `read`). If it fails, `failed` says why.
+    """
+
+    def __init__(self, session: Session, keep: int | None = None) -> None:
+        self.session, self.ended = session, False
+        self.failed: AgentError | None = None
+        self.done: CpusDone | None = None
+        self._asked: deque[OnWindow] = deque()
+        self._result = session.start(Cpus() if keep is None else Cpus(keep=keep))
+
+    def await_ready(self) -> None:
+        """Wait until it records, or has failed."""
+        try:
+            self.session.event(READY_S)
+        except AgentError as error:
+            self._fail(error)
+
+    def ask(self, from_ns: int, to_ns: int, then: OnWindow) -> None:
+        """Ask for the window between two times in ns since 1970; `then` is called with it."""
+        if self.ended:
+            return
+        try:
+            self.session.window(from_ns, to_ns)
+            self._asked.append(then)
+        except AgentError as error:
+            self._fail(error)
+
+    def read(self) -> None:
+        """Read once."""
+        try:
+            self.ended = self.session.poll_done(self._note)
+        except AgentError as error:
+            self._fail(error)
+
+    def end(self) -> None:
+        """Wait for the windows that were asked for, and end the recording."""
+        if self.ended:
+            return
+        try:
+            # The agent answers what it was asked before it reads the next order.
+            self.session.stop()
+            self.session.finish(END_S, self._note)
+            self.done = self._result.done
+        except AgentError as error:
+            self._fail(error)
+        self.ended = True
+
+    def _fail(self, error: AgentError) -> None:
+        self.ended, self.failed = True, error
+
+    def _note(self, event: Event) -> None:
+        if event.recorded is not None and self._asked:
+            records = by_cpu(_records(self._result.take_rows("cpus")))
+            tasks = dict(_tasks(self._result.take_rows("tasks")))
+            found = CpuWindow(
+                start_ns=event.recorded.from_ns,
+                end_ns=event.recorded.to_ns,
+                records=records,
+                tasks=tasks,
+            )
+            self._asked.popleft()(found)
+
+
+def _records(parts: list[Rows]) -> Iterator[CpuRecord]:
+    for part in parts:
+        rows = zip(
+            *(part.numbers[name] for name in ("time_ns", "cpu", "task", "other", "number")),
+            *(part.numbers[name] for name in ("length_ns", "softirqs", "interrupts")),
+            part.texts["what"],
+            part.some_texts["how"],
+            strict=True,
+        )
+        for time_ns, cpu, task, other, number, length_ns, softirqs, interrupts, what, how in rows:
+            yield CpuRecord(
+                time_ns=time_ns,
+                cpu=cpu,
+                what=What(what),
+                how=How(how or ""),
+                task=task,
+                other=other,
+                number=number,
+                length_ns=length_ns,
+                softirqs=softirqs,
+                interrupts=interrupts,
+            )
+
+
+def _tasks(parts: list[Rows]) -> Iterator[tuple[int, Task]]:
+    for part in parts:
+        texts = (part.some_texts[name] for name in ("name", "lab", "place", "group"))
+        numbers = (part.numbers[name] for name in ("task", "process", "placed", "agent"))
+        rows = zip(*numbers, *texts, strict=True)
+        for task, process, placed, agent, name, lab, place, group in rows:
+            found = Task(
+                process=process,
+                name=name or "",
+                placed=bool(placed),
+                lab=lab,
+                place=place,
+                of_agent=bool(agent),
+                group=group or "",
+            )
+            yield task, found

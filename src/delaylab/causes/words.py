@@ -1,0 +1,68 @@
+"""Causes in words: who had the CPU, who waited, and for how long."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from delaylab.causes.explained import Explained
+from delaylab.causes.records import IDLE, Task
+from delaylab.causes.shares import CauseShare
+from delaylab.causes.walk import KSOFTIRQD, Cause
+
+SMALL = 0.05
+"""The share of a packet's excess below which a cause is not named."""
+MOST_NAMED = 3
+COMM = 15
+"""The most characters of a thread's name."""
+KTHREADS = 2
+"""The process that starts the kernel's own threads."""
+
+
+def sentence(found: Explained) -> str:
+    """Return why a packet was late: its largest causes with their shares."""
+    named = [share for share in found.shares if share.ns >= SMALL * found.excess_ns]
+    parts = [
+        f"{us(share.ns)} {cause(share, found.tasks)} ({share.ns / found.excess_ns:.0%})"
+        for share in named[:MOST_NAMED]
+    ]
+    return "; ".join(parts) or "no cause is known"
+
+
+def cause(share: CauseShare, tasks: Mapping[int, Task]) -> str:
+    """Return one cause, with who it was and who waited."""
+    who, of = task_name(share.task, tasks), task_name(share.of, tasks)
+    return {
+        Cause.OWN: f"{of} computed",
+        Cause.HELD: f"{of} waited for a CPU that {who} had",
+        Cause.IDLE_WAKE: f"an idle CPU woke up for {of}",
+        Cause.QUOTA: f"{of} had used up its CPU quota",
+        Cause.SOFTIRQ: f"softirqs interrupted {who}",
+        Cause.INTERRUPT: f"interrupts interrupted {who}",
+        Cause.STOLEN: "the hypervisor took the CPU (steal)",
+        Cause.STOPPED: f"{of} was stopped by {who}",
+        Cause.BLOCKED: f"{of} was blocked in the kernel",
+        Cause.TIMER: f"{of} slept until a timer",
+        Cause.LINK: f"{of} delayed it as configured",
+        Cause.BEYOND: "beyond this machine",
+        Cause.UNKNOWN: "unknown",
+    }[share.cause]
+
+
+def task_name(number: int, tasks: Mapping[int, Task]) -> str:
+    """Return a task's name, with whose it is: a lab's, or foreign with its process."""
+    task = tasks.get(number)
+    if number == IDLE:
+        return "nobody"
+    if task is None:
+        return f"task {number} (ended)"
+    if task.lab is not None:
+        where = task.place or f"keeper of {task.lab}"
+        return where if task.name.startswith(where[:COMM]) else f"{task.name} in {where}"
+    if task.of_agent or task.process == KTHREADS or task.name.startswith(KSOFTIRQD):
+        return task.name
+    return f"{task.name} ({'foreign' if task.placed else 'ended'}, {task.process})"
+
+
+def us(nanoseconds: float) -> str:
+    """Return a time in µs, from 1 ms on in ms."""
+    return f"{nanoseconds / 1e3:.0f}µs" if abs(nanoseconds) < 1e6 else f"{nanoseconds / 1e6:.2f}ms"

@@ -1,0 +1,174 @@
+"""Causes of the late packets of a ping, by what this machine's CPUs did meanwhile."""
+
+from __future__ import annotations
+
+from bisect import insort
+from collections import deque
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import partial
+
+from delaylab.agent.recording import CpuRecording
+from delaylab.agent.session import Session
+from delaylab.agent.wire.sessions import Hello
+from delaylab.causes.explained import Explained, WatchedPacket, explain, usual_of
+from delaylab.causes.records import CpuWindow
+from delaylab.causes.shares import Usual
+from delaylab.causes.walk import Stage
+from delaylab.machines import LOCAL
+from delaylab.verbs.ping.late import LATE_NS, LateFound
+from delaylab.verbs.ping.result import PingPacket
+
+NEAR_NS = 100_000
+"""The most time by which a usual packet takes longer than the median."""
+FIRST, EVERY_NS, MOST_USUAL = 20, 200_000_000, 100
+"""Usual packets that are looked at: the first ones, then one in so much time, the last so many."""
+MOST_LATE_PER_S = 50
+"""The most late packets in a second that are looked at."""
+BEFORE_NS, AFTER_NS = 20_000_000, 1_000_000
+"""The time around a packet of which records are read: a task may have waited before it was due."""
+RECENT = 501
+"""The packets of which the median is taken."""
+OnWhy = Callable[[Explained], None]
+
+
+@dataclass(eq=False)
+class WhyWatch:
+    """The packets of a ping that are looked at, and why the late ones were late.
+
+    `sender` is the process that sends. `on_why` is called with each late packet.
+    """
+
+    recording: CpuRecording
+    sender: int
+    on_why: OnWhy | None = None
+    explained: list[Explained] = field(default_factory=list)
+    late: int = 0
+    _recent: deque[int] = field(default_factory=lambda: deque(maxlen=RECENT))
+    _sorted: list[int] = field(default_factory=list)
+    _usual: deque[tuple[int, int, WatchedPacket]] = field(
+        default_factory=lambda: deque(maxlen=MOST_USUAL)
+    )
+    _next_usual_ns: int = 0
+    _looked_at: deque[int] = field(default_factory=lambda: deque(maxlen=MOST_LATE_PER_S))
+    _expected: tuple[int, Usual] | None = None
+    _seen: int = 0
+
+    def add(self, packet: PingPacket) -> None:
+        """Look at a packet, if it is late, or now and then if it is not."""
+        stages, took_ns = stages_of(packet, self.sender), took_of(packet)
+        if stages is None or took_ns is None or packet.duplicates:
+            return
+        self._seen += 1
+        median = self._median()
+        self._count(took_ns)
+        at_ns = packet.sent_ns or 0
+        if median is not None and took_ns >= median + LATE_NS:
+            self.late += 1
+            full = len(self._looked_at) == MOST_LATE_PER_S
+            if not full or at_ns - self._looked_at[0] >= 1_000_000_000:
+                self._looked_at.append(at_ns)
+                self._ask(stages, partial(self._note_late, packet.seq, stages))
+        elif self._seen <= FIRST or at_ns >= self._next_usual_ns:
+            self._next_usual_ns = at_ns + EVERY_NS
+            self._ask(stages, partial(self._note_usual, packet.seq, took_ns, stages))
+
+    def end(self) -> LateFound:
+        """End the recording; return what was found."""
+        self.recording.end()
+        return LateFound(
+            late=self.late,
+            explained=self.explained,
+            recorded=self.recording.done,
+            failed=self.recording.failed,
+        )
+
+    def explained_usual(self) -> list[Explained]:
+        """Return the usual packets that were looked at, with the causes of what they took more."""
+        found = []
+        for seq, _, each in self._usual:
+            if (expected := self._expected_of(len(each.stages))) is not None:
+                found.append(explain(seq, each, expected))
+        return found
+
+    def _median(self) -> float | None:
+        return self._sorted[len(self._sorted) // 2] if self._sorted else None
+
+    def _count(self, took_ns: int) -> None:
+        if len(self._recent) == RECENT:
+            self._sorted.remove(self._recent[0])
+        self._recent.append(took_ns)
+        insort(self._sorted, took_ns)
+
+    def _ask(self, stages: list[Stage], then: Callable[[CpuWindow], None]) -> None:
+        self.recording.ask(stages[0].start_ns - BEFORE_NS, stages[-1].end_ns + AFTER_NS, then)
+
+    def _note_usual(self, seq: int, took_ns: int, stages: list[Stage], recorded: CpuWindow) -> None:
+        self._usual.append((seq, took_ns, WatchedPacket(stages=stages, recorded=recorded)))
+
+    def _note_late(self, seq: int, stages: list[Stage], recorded: CpuWindow) -> None:
+        expected = self._expected_of(len(stages))
+        if expected is None:
+            return
+        found = explain(seq, WatchedPacket(stages=stages, recorded=recorded), expected)
+        self.explained.append(found)
+        if self.on_why is not None:
+            self.on_why(found)
+
+    def _expected_of(self, segments: int) -> Usual | None:
+        """Return what usual packets take; it is worked out anew when there are more of them."""
+        median = self._median() or 0
+        near = [
+            each
+            for _, took_ns, each in self._usual
+            if took_ns <= median + NEAR_NS and len(each.stages) == segments
+        ]
+        if self._expected is not None and len(near) < 1.2 * self._expected[0] + 1:
+            return self._expected[1]
+        found = usual_of(near, segments)
+        if found is not None:
+            self._expected = len(near), found
+        return found
+
+
+def stages_of(packet: PingPacket, sender: int) -> list[Stage] | None:
+    """Return the segments of an answered packet; None if its times are not known."""
+    sent_ns, rtt_ns = packet.sent_ns, packet.rtt_user_ns
+    if sent_ns is None or rtt_ns is None or packet.handshake_ns is not None:
+        return None
+    program = frozenset({sender})
+    due_ns = sent_ns - max(0, packet.slip_ns or 0)
+    late = Stage(start_ns=due_ns, end_ns=sent_ns, processes=program, timer=True)
+    left_ns, kernel_ns = packet.left_ns, packet.rtt_kernel_ns
+    end_ns = sent_ns + rtt_ns
+    if left_ns is None or kernel_ns is None:
+        return [late, Stage(start_ns=sent_ns, end_ns=end_ns, processes=program)]
+    return [
+        late,
+        Stage(start_ns=sent_ns, end_ns=left_ns),
+        Stage(start_ns=left_ns, end_ns=left_ns + kernel_ns),
+        Stage(start_ns=left_ns + kernel_ns, end_ns=end_ns, processes=program),
+    ]
+
+
+def took_of(packet: PingPacket) -> int | None:
+    """Return the round trip of a packet with the time by which it was sent late."""
+    if packet.rtt_user_ns is None:
+        return None
+    return packet.rtt_user_ns + max(0, packet.slip_ns or 0)
+
+
+@contextmanager
+def explaining(sender: Session, on_why: OnWhy | None = None) -> Iterator[WhyWatch]:
+    """Record this machine's CPUs for the length of a block, for packets that a session sends.
+
+    Where nobody may record them, the recording has failed from the start.
+    """
+    session = LOCAL.session()
+    try:
+        recording = CpuRecording(session)
+        recording.await_ready()
+        yield WhyWatch(recording, sender.call(Hello()).done.pid, on_why)
+    finally:
+        session.close()

@@ -1,0 +1,228 @@
+"""The way back through a packet: each cause is found where it was put, and nothing is left over."""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from delaylab.causes.records import IDLE, CpuRecord, CpuWindow, How, What, by_cpu
+from delaylab.causes.walk import Cause, CausePiece, Stage, Walker
+from tests.causes.records import HOG, KSOFTIRQD, RESPONDER, SENDER, TASKS, US, Cpus
+
+Found = Counter[tuple[Cause, int]]
+
+
+def _exchange(cpus: Cpus, *, asked_us: int = 100) -> None:
+    """Have the sender send at a time; the softirq in its call wakes the responder on CPU 1."""
+    cpus.switch(0, 0, IDLE)
+    cpus.switch(1, 1, IDLE)
+    cpus.wake(asked_us - 10, 0, SENDER, How.BY_TIMER)
+    cpus.switch(asked_us - 5, 0, SENDER)
+    cpus.wake(asked_us + 5, 0, RESPONDER, How.BY_NETWORK)
+    cpus.switch(asked_us + 10, 0, IDLE)
+
+
+def _answer(cpus: Cpus, at_us: int) -> None:
+    """Have the responder, which runs on CPU 1, answer; the sender has the answer 15 µs later."""
+    cpus.wake(at_us, 1, SENDER, How.BY_NETWORK)
+    cpus.switch(at_us + 10, 0, SENDER)
+    cpus.switch(at_us + 20, 1, IDLE)
+    cpus.switch(at_us + 30, 0, IDLE)
+
+
+def _found(cpus: Cpus, start_us: int, end_us: int) -> Found:
+    stage = Stage(start_ns=start_us * US, end_ns=end_us * US, processes=frozenset({SENDER}))
+    (pieces,) = Walker(cpus.recorded(end_us + 100)).pieces([stage])
+    return _sums(pieces)
+
+
+def _sums(pieces: list[CausePiece]) -> Found:
+    found = Found()
+    for piece in pieces:
+        found[piece.cause, piece.task] += piece.ns // US
+    return found
+
+
+def test_a_quiet_round_trip_is_computing_and_wake_ups_of_idle_cpus() -> None:
+    cpus = Cpus()
+    _exchange(cpus)
+    cpus.switch(140, 1, RESPONDER)
+    _answer(cpus, 160)
+    # The sender computes for 5 µs on each side, the responder for 20 µs; it was woken at 105.
+    assert _found(cpus, 100, 175) == {
+        (Cause.OWN, SENDER): 5 + 5,
+        (Cause.IDLE_WAKE, IDLE): 35 + 10,
+        (Cause.OWN, RESPONDER): 20,
+    }
+
+
+def test_a_responder_that_waits_for_its_cpu_waits_for_who_has_it() -> None:
+    cpus = Cpus()
+    _exchange(cpus)
+    cpus.switch(50, 1, HOG)
+    cpus.switch(3105, 1, RESPONDER, How.RUNNABLE)
+    _answer(cpus, 3125)
+    found = _found(cpus, 100, 3140)
+    assert found[Cause.HELD, HOG] == 3000
+    assert found.total() == 3040
+
+
+def test_a_responder_that_was_stopped_waits_for_who_stopped_it() -> None:
+    cpus = Cpus()
+    cpus.switch(0, 0, HOG)
+    cpus.signal(5, 0, 19, RESPONDER, HOG)
+    cpus.switch(6, 1, RESPONDER)
+    cpus.switch(7, 1, IDLE, How.STOPPED)
+    cpus.switch(95, 0, SENDER)
+    cpus.switch(110, 0, HOG)
+    cpus.signal(5100, 0, 18, RESPONDER, HOG)
+    cpus.wake(5101, 0, RESPONDER)
+    cpus.switch(5111, 1, RESPONDER)
+    _answer(cpus, 5120)
+    assert _found(cpus, 100, 5135)[Cause.STOPPED, HOG] == 5001
+
+
+def test_a_stop_before_the_window_is_known_by_the_signal_that_ends_it() -> None:
+    cpus = Cpus()
+    cpus.switch(0, 0, SENDER)
+    cpus.switch(1, 1, IDLE)
+    cpus.switch(110, 0, HOG)
+    cpus.signal(5100, 0, 18, RESPONDER, HOG)
+    cpus.wake(5101, 0, RESPONDER)
+    cpus.switch(5111, 1, RESPONDER)
+    _answer(cpus, 5120)
+    assert _found(cpus, 100, 5135)[Cause.STOPPED, IDLE] == 5001
+
+
+def test_a_group_without_cpu_time_is_a_quota_whoever_has_the_cpu() -> None:
+    cpus = Cpus()
+    _exchange(cpus)
+    cpus.switch(110, 1, RESPONDER)
+    cpus.switch(120, 1, HOG, How.THROTTLED)
+    cpus.switch(8120, 1, RESPONDER, How.RUNNABLE)
+    _answer(cpus, 8130)
+    found = _found(cpus, 100, 8145)
+    assert found[Cause.QUOTA, IDLE] == 8000
+    assert (Cause.HELD, HOG) not in found
+
+
+def test_a_softirq_that_wakes_the_sender_had_the_answer() -> None:
+    cpus = Cpus()
+    cpus.switch(0, 0, SENDER)
+    cpus.switch(1, 1, HOG)
+    cpus.switch(110, 0, IDLE)
+    cpus.wake(4000, 1, SENDER, How.BY_NETWORK)
+    cpus.softirq(4010, 1, 3910)
+    cpus.switch(4010, 0, SENDER)
+    cpus.switch(4030, 0, IDLE)
+    assert _found(cpus, 100, 4015)[Cause.SOFTIRQ, HOG] == 3900
+
+
+def test_a_chain_is_followed_to_who_keeps_ksoftirqd_waiting() -> None:
+    cpus = Cpus()
+    cpus.switch(0, 0, SENDER)
+    cpus.switch(1, 1, HOG)
+    cpus.wake(105, 0, KSOFTIRQD)
+    cpus.switch(110, 0, IDLE)
+    cpus.switch(2105, 1, KSOFTIRQD, How.RUNNABLE)
+    cpus.wake(2115, 1, SENDER, How.BY_NETWORK)
+    cpus.switch(2120, 0, SENDER)
+    cpus.switch(2130, 0, IDLE)
+    cpus.switch(2140, 1, HOG)
+    assert _found(cpus, 100, 2125)[Cause.HELD, HOG] == 2000
+
+
+def test_a_server_of_the_users_own_is_followed_since_the_packet_woke_it() -> None:
+    cpus = Cpus()
+    cpus.switch(0, 0, SENDER)
+    cpus.switch(1, 1, IDLE)
+    cpus.wake(105, 0, HOG, How.BY_NETWORK)
+    cpus.switch(110, 0, IDLE)
+    cpus.switch(120, 1, HOG)
+    cpus.wake(1120, 1, SENDER, How.BY_NETWORK)
+    cpus.switch(1125, 0, SENDER)
+    cpus.switch(1130, 1, IDLE)
+    cpus.switch(1140, 0, IDLE)
+    assert _found(cpus, 100, 1130)[Cause.OWN, HOG] == 1000
+
+
+def test_what_came_from_outside_is_beyond_this_machine() -> None:
+    cpus = Cpus()
+    cpus.switch(0, 0, SENDER)
+    cpus.switch(1, 1, HOG)
+    cpus.switch(110, 0, IDLE)
+    cpus.wake(2000, 1, SENDER, How.BY_NETWORK)
+    cpus.switch(2010, 0, SENDER)
+    cpus.switch(2030, 0, IDLE)
+    found = _found(cpus, 105, 2015)
+    assert found[Cause.BEYOND, IDLE] == 1895
+    assert (Cause.HELD, HOG) not in found, "it was interrupted, and is innocent"
+
+
+def test_time_after_switches_that_nobody_saw_is_unknown() -> None:
+    cpus = Cpus()
+    _exchange(cpus)
+    cpus.switch(50, 1, HOG)
+    cpus.switch(1000, 1, RESPONDER, How.RUNNABLE)
+    cpus.hide(1, 99)
+    cpus.switch(3000, 1, RESPONDER)
+    _answer(cpus, 3100)
+    found = _found(cpus, 100, 3115)
+    assert found[Cause.UNKNOWN, IDLE] >= 2000
+    assert found.total() == 3015
+
+
+TIMES = st.integers(0, 400)
+RECORD = st.builds(
+    lambda time, cpu, what, how, task, other, number: CpuRecord(
+        time_ns=time * US,
+        cpu=cpu,
+        what=what,
+        how=how,
+        task=task,
+        other=other,
+        number=number,
+        length_ns=number * US,
+        softirqs=number * 10,
+        interrupts=number * 7,
+    ),
+    TIMES,
+    st.integers(0, 1),
+    st.sampled_from(What),
+    st.sampled_from(How),
+    st.sampled_from([IDLE, *TASKS]),
+    st.sampled_from([IDLE, *TASKS]),
+    st.integers(0, 40),
+)
+
+
+@given(st.lists(RECORD, max_size=40), st.lists(TIMES, min_size=2, max_size=5, unique=True))
+def test_the_pieces_of_a_segment_add_up_to_it_whatever_was_recorded(
+    records: list[CpuRecord], times: list[int]
+) -> None:
+    ends = sorted(time * US for time in times)
+    stages = [
+        Stage(start_ns=start, end_ns=end, processes=frozenset({SENDER}) if number % 2 else None)
+        for number, (start, end) in enumerate(pairwise(ends))
+    ]
+    recorded = CpuWindow(start_ns=0, end_ns=400 * US, records=by_cpu(records), tasks=TASKS)
+    for stage, pieces in zip(stages, Walker(recorded).pieces(stages), strict=True):
+        assert sum(piece.ns for piece in pieces) == stage.length_ns
+        assert all(piece.ns > 0 for piece in pieces)
+
+
+@pytest.mark.parametrize("how", [How.BLOCKED, How.ASLEEP])
+def test_a_sleep_in_the_segment_until_a_timer_is_the_tasks_own(how: How) -> None:
+    cpus = Cpus()
+    _exchange(cpus)
+    cpus.switch(120, 1, RESPONDER)
+    cpus.switch(130, 1, IDLE, how)
+    cpus.wake(1130, 1, RESPONDER, How.BY_TIMER)
+    cpus.switch(1135, 1, RESPONDER)
+    _answer(cpus, 1150)
+    cause = Cause.TIMER if how == How.ASLEEP else Cause.BLOCKED
+    assert _found(cpus, 100, 1165)[cause, IDLE] == 1000

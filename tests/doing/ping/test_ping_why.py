@@ -1,0 +1,137 @@
+"""`delaylab ping --why` names who made packets late, or says why it cannot."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import re
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import pytest
+
+from tests.doing.conftest import DELAYLAB, Run, as_json
+from tests.truth.scene import injector
+from tests.waiting import wait_until
+
+pytestmark = pytest.mark.root
+
+ASKED = ("ping", "--why", "-c", "150", "-i", "10ms", "127.0.0.1")
+PROGRAMS = 11
+LIBC = ctypes.CDLL(None)
+BPF_SYSCALL, BPF_LINK_GET_NEXT_ID = 321, 31
+NO_RIGHTS = ("setpriv", "--bounding-set=-bpf,-perfmon,-sys_admin")
+
+
+@contextmanager
+def bursts(cpu: int) -> Iterator[None]:
+    """Have a real-time program take a CPU for 5 ms, again and again for a while."""
+    with injector("fifo", str(cpu)) as started:
+        assert started.stdin is not None
+        start_ns = time.time_ns() + 800_000_000
+        plan = [[start_ns + n * 37_000_000, 5_000_000] for n in range(40)]
+        started.stdin.write(f"{plan}\n")
+        started.stdin.flush()
+        yield
+
+
+def test_who_had_the_cpu_is_named_on_the_late_line_and_in_json() -> None:
+    cpu = min(os.sched_getaffinity(0))
+    here = ["taskset", "--cpu-list", str(cpu), str(DELAYLAB), *ASKED]
+    with bursts(cpu):
+        said = subprocess.check_output(here, text=True)
+    named = r"seq=\d+ late by .*waited for a CPU that inject-fifo \(foreign, \d+\) had"
+    assert re.search(named, said), said
+    assert re.search(r"why: \d+ packets took 0.5 ms longer than the median", said)
+    assert re.search(r"\d+%  run-queue wait: ", said)
+    with bursts(cpu):
+        text = subprocess.check_output([*here, "--json"], text=True)
+    found = as_json(subprocess.CompletedProcess([], 0, text, ""))["why"]
+    assert found["late"] >= len(found["packets"]) > 0
+    for packet in found["packets"]:
+        assert sum(share["ns"] for share in packet["shares"]) == packet["excess_ns"]
+    assert any(
+        share["cause"] == "run-queue wait" and share["by"].startswith("inject-fifo")
+        for packet in found["packets"]
+        for share in packet["shares"]
+    )
+
+
+def test_every_switch_is_recorded_or_counted_as_hidden(delaylab: Run) -> None:
+    """The records and what each CPU counted beyond them are what the kernel counts in all."""
+    recorded = as_json(delaylab(*ASKED, "--json"))["why"]["recorded"]
+    assert not any(cpu["overwritten"] for cpu in recorded["cpus"])
+    seen = sum(cpu["switches"] + cpu["unseen"] for cpu in recorded["cpus"])
+    # The two are not read at the same moment: a few switches are between.
+    assert seen == pytest.approx(recorded["switches"], rel=0.02, abs=50)
+
+
+def test_without_the_right_it_says_so_and_pings_all_the_same(delaylab: Run) -> None:
+    done = subprocess.run(
+        [*NO_RIGHTS, DELAYLAB, "ping", "--why", "-c", "3", "-i", "10ms", "127.0.0.1"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "3 sent, 3 replied" in done.stdout
+    (line,) = (each for each in done.stdout.splitlines() if each.startswith("why: "))
+    assert line == (
+        "why: what CPUs do cannot be recorded: it needs CAP_BPF and CAP_PERFMON, outside of user "
+        "namespaces; what `late:` says is from samples, which are coarser"
+    )
+
+
+def test_in_a_pid_namespace_of_its_own_nobody_is_named() -> None:
+    done = subprocess.run(
+        ["unshare", "-p", "-f", "--mount-proc", DELAYLAB, *ASKED[:2], "-c", "3", "127.0.0.1"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert "in a PID namespace of its own" in done.stdout
+
+
+def test_a_killed_recorder_leaves_no_program_attached() -> None:
+    started = subprocess.Popen(
+        [DELAYLAB, "ping", "--why", "127.0.0.1"], stdout=subprocess.PIPE, text=True
+    )
+    assert started.stdout is not None
+    wait_until(lambda: "seq=1" in started.stdout.readline())  # type: ignore[union-attr]
+    children = Path(f"/proc/{started.pid}/task/{started.pid}/children").read_text().split()
+    attached = {int(child): _links(int(child)) for child in children}
+    recorder, links = max(attached.items(), key=lambda item: len(item[1]))
+    assert len(links) == PROGRAMS
+    assert links <= _links_of_kernel()
+    os.kill(recorder, signal.SIGKILL)
+    wait_until(lambda: not links & _links_of_kernel())
+    started.send_signal(signal.SIGINT)
+    said, _ = started.communicate(timeout=60)
+    assert "why: the agent died" in said
+
+
+def _links(process: int) -> set[int]:
+    """Return the numbers of the links that attach programs of a process."""
+    found = set()
+    for info in Path(f"/proc/{process}/fdinfo").iterdir():
+        with suppress(OSError):
+            found |= {
+                int(number) for number in re.findall(r"^link_id:\t(\d+)", info.read_text(), re.M)
+            }
+    return found
+
+
+def _links_of_kernel() -> set[int]:
+    """Return the numbers of all links of programs, as the kernel lists them (bpf(2))."""
+    found: set[int] = set()
+    last = 0
+    while True:
+        attributes = (ctypes.c_uint32 * 3)(last)
+        if LIBC.syscall(BPF_SYSCALL, BPF_LINK_GET_NEXT_ID, attributes, ctypes.sizeof(attributes)):
+            return found
+        last = attributes[1]
+        found.add(last)

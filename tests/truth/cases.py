@@ -1,0 +1,151 @@
+"""The causes that are injected, and what must be named for each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from subprocess import Popen
+
+from delaylab.causes.explained import Explained
+from delaylab.causes.shares import CauseShare
+from delaylab.causes.walk import Cause
+from tests.truth.scene import (
+    ENGINE_CPU,
+    RESPONDER_CPU,
+    SENDER_CPU,
+    Scene,
+    group_of,
+    injector,
+)
+
+LINK: dict[str, object] = {"name": "line", "delay": "1ms"}
+SLOW: dict[str, object] = {"name": "line", "rate": "10Mbit", "queue": "1MiB"}
+CPUS = f"{SENDER_CPU}", f"{RESPONDER_CPU}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case:
+    """A cause: how it is injected, and by which cause and program it must be named.
+
+    `by` is the start of the name of the program that is to blame, "" if there is none. `place` is
+    the part of the lab that was kept waiting. Injections are so much apart, and up to half of that.
+    """
+
+    name: str
+    what: str
+    argument: Callable[[Scene], str]
+    cause: Cause
+    place: str
+    by: str = "inject"
+    link: dict[str, object] | None = None
+    realtime: bool = True
+    responder_cpu: int = RESPONDER_CPU
+    spacing_ns: int = 100_000_000
+
+    def blames(self, share: CauseShare, found: Explained) -> bool:
+        """Return True if a share names this cause, who it was, and who was kept waiting."""
+        by, of = found.tasks.get(share.task), found.tasks.get(share.of)
+        return (
+            share.cause == self.cause
+            and (not self.by or (by is not None and by.name.startswith(self.by)))
+            and of is not None
+            and of.place == self.place
+        )
+
+    @contextmanager
+    def injected(self, made: Scene) -> Iterator[Popen[str]]:
+        """Have the program that injects it, ready for its plan."""
+        if self.what != "quota":
+            # A burst is sent by another program of the sender's node.
+            node = ["nsenter", "--target", str(made.sender_pid), "--net"]
+            within = node if self.what == "burst" else ()
+            with injector(self.what, self.argument(made), within) as started:
+                yield started
+            return
+        with group_of([made.responder_pid]) as group, injector(self.what, str(group)) as started:
+            (group / "cgroup.procs").write_text(str(started.pid))
+            yield started
+
+
+def _engine(made: Scene) -> str:
+    assert made.engine_pid is not None
+    return str(made.engine_pid)
+
+
+CASES = (
+    Case(
+        name="real-time program on the sender's CPU",
+        what="fifo",
+        argument=lambda _: CPUS[0],
+        cause=Cause.HELD,
+        place="node.one",
+    ),
+    Case(
+        name="real-time program on the responder's CPU",
+        what="fifo",
+        argument=lambda _: CPUS[1],
+        cause=Cause.HELD,
+        place="node.two",
+    ),
+    Case(
+        name="responder stopped",
+        what="stop",
+        argument=lambda made: str(made.responder_pid),
+        cause=Cause.STOPPED,
+        place="node.two",
+    ),
+    Case(
+        name="responder's group out of quota",
+        what="quota",
+        argument=lambda _: "",
+        cause=Cause.QUOTA,
+        place="node.two",
+        by="",
+        realtime=False,
+    ),
+    Case(
+        name="ordinary program on the responder's CPU",
+        what="normal",
+        argument=lambda _: CPUS[1],
+        cause=Cause.HELD,
+        place="node.two",
+        realtime=False,
+    ),
+    Case(
+        name="link engine stopped",
+        what="stop",
+        argument=_engine,
+        cause=Cause.STOPPED,
+        place="link.here",
+        link=LINK,
+    ),
+    Case(
+        name="real-time program on the link engine's CPU",
+        what="fifo",
+        argument=lambda _: str(ENGINE_CPU),
+        cause=Cause.HELD,
+        place="link.here",
+        link=LINK,
+        responder_cpu=SENDER_CPU,
+    ),
+    Case(
+        name="link's delay changed",
+        what="delay",
+        argument=lambda made: made.lab.name,
+        spacing_ns=1_000_000_000,
+        cause=Cause.LINK,
+        place="link.here",
+        by="",
+        link=LINK,
+    ),
+    Case(
+        name="link's queue filled by another program",
+        what="burst",
+        argument=lambda made: made.to,
+        cause=Cause.LINK,
+        place="link.here",
+        by="",
+        link=SLOW,
+    ),
+)

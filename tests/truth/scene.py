@@ -1,0 +1,189 @@
+"""A lab of two nodes, a probe between them, and a cause that is injected while it runs."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from delaylab.agent.measuring_requests import Probe, Reflect
+from delaylab.agent.recording import CpuRecording
+from delaylab.agent.session import Session
+from delaylab.agent.wire.cpus import CpusDone
+from delaylab.agent.wire.sessions import Hello
+from delaylab.causes.explained import Explained
+from delaylab.lab.running import LiveLab
+from delaylab.lab.start import temporary
+from delaylab.machines import LOCAL
+from delaylab.resolve.resolve import lab_from_data
+from delaylab.verbs.ping.reading import Reader, finish
+from delaylab.verbs.ping.result import PingPacket
+from delaylab.verbs.ping.why import WhyWatch
+
+SENDER_CPU, RESPONDER_CPU, ENGINE_CPU = 0, 1, 1
+INTERVAL_NS = 4_000_000
+AHEAD_NS = 1_000_000_000
+"""The time before the first injection: packets that nothing disturbs."""
+INJECTOR = Path(__file__).with_name("injector.py")
+Pairs = Sequence[tuple[int, int]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seen:
+    """What one run saw: all packets, why the late ones were late, and what was injected.
+
+    `injected` are times of start and end in ns since 1970, by the injector's own log, `doubtful`
+    those of which it does not know if they were as planned. `quiet` are
+    usual packets, with the causes of what little they take more than their median.
+    """
+
+    packets: Sequence[PingPacket]
+    explained: Sequence[Explained]
+    injected: Pairs
+    doubtful: Pairs
+    recorded: CpusDone
+    quiet: Sequence[Explained]
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """A running lab, with the process that answers."""
+
+    lab: LiveLab
+    sender: Session
+    sender_pid: int
+    responder_pid: int
+    engine_pid: int | None
+    to: str
+    port: int
+
+
+@contextmanager
+def scene(
+    link: dict[str, object] | None = None, responder_cpu: int = RESPONDER_CPU
+) -> Iterator[Scene]:
+    """Have a lab of two nodes, bound to CPUs, and a responder in one; a link engine is on CPU 1."""
+    spec = lab_from_data(
+        {
+            "lab": f"truth{os.getpid()}",
+            "nodes": {"one": {"cpus": [SENDER_CPU]}, "two": {"cpus": [responder_cpu]}},
+            "links": [{"between": ["one", "two"], **(link or {})}],
+        }
+    )
+    with temporary(spec, accounting=False) as lab, ExitStack() as stack:
+        sessions = {name: lab.node_session(name) for name in ("one", "two")}
+        for each in sessions.values():
+            stack.callback(each.close)
+        pids = {}
+        for name, session in sessions.items():
+            inside = session.call(Hello()).done.pid
+            pid = LOCAL.child(lab.pid(f"node.{name}"), inside)
+            assert pid is not None, "the session's process"
+            pids[name] = pid
+        sessions["two"].start(Reflect(ip=4, stamps=True))
+        port = sessions["two"].port(10)
+        to = lab.plan.nodes["two"].attachments[0].address
+        engine = _engine(lab) if link else None
+        yield Scene(lab, sessions["one"], pids["one"], pids["two"], engine, to, port)
+
+
+def _engine(lab: LiveLab) -> int:
+    """Return the process of the link engine, and bind it to CPU 1."""
+    parent = lab.pid("link.here")
+    (engine,) = map(int, Path(f"/proc/{parent}/task/{parent}/children").read_text().split())
+    for thread in Path(f"/proc/{engine}/task").iterdir():
+        os.sched_setaffinity(int(thread.name), {ENGINE_CPU})
+    return engine
+
+
+@contextmanager
+def group_of(pids: Sequence[int]) -> Iterator[Path]:
+    """Have a control group of CPU time with these processes; they go back at the end."""
+    found = Path(f"/sys/fs/cgroup/cpu/truth{os.getpid()}")
+    found.mkdir()
+    try:
+        for pid in pids:
+            (found / "cgroup.procs").write_text(str(pid))
+        yield found
+    finally:
+        for left in (found / "cgroup.procs").read_text().split():
+            (found.parent / "cgroup.procs").write_text(left)
+        found.rmdir()
+
+
+@contextmanager
+def injector(
+    what: str, argument: str, within: Sequence[str] = ()
+) -> Iterator[subprocess.Popen[str]]:
+    """Have the program that injects a cause, ready for its plan, as words of another command."""
+    started = subprocess.Popen(
+        [*within, sys.executable, str(INJECTOR), what, argument],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        assert started.stdout is not None
+        assert started.stdout.readline() == "ready\n"
+        yield started
+    finally:
+        started.kill()
+        started.wait()
+
+
+def run(made: Scene, by: subprocess.Popen[str], plan: Pairs, *, realtime: bool = True) -> Seen:
+    """Send packets while a plan is carried out, whose moments count from the first injection."""
+    last_ns = plan[-1][0] + AHEAD_NS if plan else AHEAD_NS
+    packets: list[PingPacket] = []
+    with ExitStack() as stack:
+        session = LOCAL.session()
+        stack.callback(session.close)
+        recording = CpuRecording(session)
+        recording.await_ready()
+        why = WhyWatch(recording, made.sender_pid)
+
+        def note(packet: PingPacket) -> None:
+            packets.append(packet)
+            why.add(packet)
+
+        start_ns = time.time_ns() + AHEAD_NS
+        assert by.stdin is not None
+        assert by.stdout is not None
+        by.stdin.write(json.dumps([(start_ns + at, length) for at, length in plan]) + "\n")
+        by.stdin.flush()
+        asked = Probe(
+            probe=os.getpid(),
+            protocol="udp",
+            to=made.to,
+            port=made.port,
+            count=(AHEAD_NS + last_ns) // INTERVAL_NS,
+            interval_ns=INTERVAL_NS,
+            size=64,
+            linger_ns=1_000_000_000,
+            late_ns=1_000_000_000,
+            stamps=("app", "stack"),
+            realtime=realtime,
+            live=True,
+        )
+        made.sender.start(asked)
+        reader = Reader(made.sender, note)
+        finish([reader], None, recording)
+        assert reader.failed is None, reader.failed
+        found = why.end()
+        assert found.failed is None, found.failed
+        assert found.recorded is not None
+        log: dict[str, list[tuple[int, int]]] = json.loads(by.stdout.readline())
+        return Seen(
+            packets=packets,
+            explained=found.explained,
+            injected=log["done"],
+            doubtful=log["doubtful"],
+            recorded=found.recorded,
+            quiet=why.explained_usual(),
+        )
