@@ -17,6 +17,7 @@ from benches import (
     campaigns,
     conditions,
     containers,
+    cpus,
     crossing,
     data_planes,
     far_machines,
@@ -65,6 +66,7 @@ ALL: dict[str, Callable[..., Section]] = {
     "campaigns": campaigns.run,
     "campaign_worker": campaign_worker.run,
     "campaign_kills": campaign_kills.run,
+    "cpus": cpus.run,
 }
 """Benchmarks by name. Those that can use an existing dataset take it as `measuring=DIR`."""
 BY_HAND = "by_hand"

@@ -14,6 +14,7 @@ from rich.table import Table
 
 from delaylab import extensions
 from delaylab.agent.binary import agent_path
+from delaylab.agent.recording import CpuRecording
 from delaylab.agent.wire.sessions import Hello
 from delaylab.errors import BadInput, DelaylabError
 from delaylab.extensions import Additions
@@ -137,7 +138,13 @@ def of_kind(one: kind_trial.KindResult, not_on_machine: str | None = None) -> Ch
 
 
 def _rights(rights: Rights) -> list[Check]:
-    return [_own_interfaces(rights), _cpu_sets(rights), _realtime(), _ping_sockets(rights)]
+    return [
+        _own_interfaces(rights),
+        _cpu_sets(rights),
+        _realtime(),
+        _ping_sockets(rights),
+        _causes(),
+    ]
 
 
 def _own_interfaces(rights: Rights) -> Check:
@@ -173,6 +180,20 @@ def _realtime() -> Check:
         return Check("right", "real-time scheduling", False, detail, error.strerror or "", fix)
     os.sched_setscheduler(0, policy, parameter)
     return Check("right", "real-time scheduling", True, detail)
+
+
+def _causes() -> Check:
+    """Try to record what the CPUs do, which is what `ping --why` needs."""
+    session = LOCAL.session()
+    try:
+        recording = CpuRecording(session)
+        recording.await_ready()
+        failed = recording.failed
+    finally:
+        session.close()
+    detail = "why packets were late (`ping --why`): what each CPU does is recorded"
+    why = "" if failed is None else failed.what
+    return Check("right", "causes of late packets", failed is None, detail, why)
 
 
 def _ping_sockets(rights: Rights) -> Check:
