@@ -40,7 +40,7 @@ def draw(case: Case, count: int) -> Plan:
             number * case.spacing_ns + drawn.randrange(case.spacing_ns // 2),
             round(LEAST_NS * ratio ** drawn.random()),
         )
-        for number in range(count)
+        for number in range(count // case.fewer)
     ]
     return Plan(injections, salt)
 

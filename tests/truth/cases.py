@@ -29,7 +29,8 @@ class Case:
     """A cause: how it is injected, and by which cause and program it must be named.
 
     `by` is the start of the name of the program that is to blame, "" if there is none. `place` is
-    the part of the lab that was kept waiting. Injections are so much apart, and up to half of that.
+    the part of the lab that was kept waiting. Injections are so much apart, and up to half of that;
+    there are so many times `fewer` of them.
     """
 
     name: str
@@ -42,6 +43,7 @@ class Case:
     realtime: bool = True
     responder_cpu: int = RESPONDER_CPU
     spacing_ns: int = 100_000_000
+    fewer: int = 1
 
     def blames(self, share: CauseShare, found: Explained) -> bool:
         """Return True if a share names this cause, who it was, and who was kept waiting."""
@@ -134,6 +136,7 @@ CASES = (
         what="delay",
         argument=lambda made: made.lab.name,
         spacing_ns=1_000_000_000,
+        fewer=4,
         cause=Cause.LINK,
         place="link.here",
         by="",
