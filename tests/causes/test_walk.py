@@ -35,7 +35,7 @@ def _answer(cpus: Cpus, at_us: int) -> None:
 
 
 def _found(cpus: Cpus, start_us: int, end_us: int) -> Found:
-    stage = Stage(start_ns=start_us * US, end_ns=end_us * US, processes=frozenset({SENDER}))
+    stage = Stage(start_ns=start_us * US, end_ns=end_us * US, by=frozenset({SENDER}))
     (pieces,) = Walker(cpus.recorded(end_us + 100)).pieces([stage])
     return _sums(pieces)
 
@@ -206,7 +206,7 @@ def test_the_pieces_of_a_segment_add_up_to_it_whatever_was_recorded(
 ) -> None:
     ends = sorted(time * US for time in times)
     stages = [
-        Stage(start_ns=start, end_ns=end, processes=frozenset({SENDER}) if number % 2 else None)
+        Stage(start_ns=start, end_ns=end, by=frozenset({SENDER}) if number % 2 else None)
         for number, (start, end) in enumerate(pairwise(ends))
     ]
     recorded = CpuWindow(start_ns=0, end_ns=400 * US, records=by_cpu(records), tasks=TASKS)

@@ -64,11 +64,12 @@ ON_CPU = {
 class Stage(Stretch):
     """A segment of a packet's way, from one stamp to the next.
 
-    `processes` are those whose tasks stamped the packet at its end, None if the kernel did. With
-    `timer` nothing came in it but a timer: the packet was still to be sent.
+    `by` are those whose tasks stamped the packet at its end, None if the kernel did: processes, or
+    places of labs such as `node.one`. With `timer` nothing came in it but a timer: the packet was
+    still to be sent.
     """
 
-    processes: frozenset[int] | None = None
+    by: frozenset[int | str] | None = None
     timer: bool = False
 
 
@@ -108,7 +109,7 @@ class Walker:
             cpu: CpuTime(records, recorded.end_ns) for cpu, records in recorded.records.items()
         }
         self._timeline = cache(lambda task: timeline(task, recorded))
-        self._senders: frozenset[int] = frozenset()
+        self._senders: frozenset[int | str] = frozenset()
         self._labs: set[str | None] = set()
 
     def pieces(self, stages: Sequence[Stage]) -> list[list[CausePiece]]:
@@ -117,16 +118,16 @@ class Walker:
         The segments follow each other in time. The task that has a packet at the start of one has
         it at the end of the one before.
         """
-        self._senders = frozenset().union(*(stage.processes or () for stage in stages))
+        self._senders = stages[-1].by or frozenset()
         tasks = self.recorded.tasks.values()
-        self._labs = {task.lab for task in tasks if task.process in self._senders} - {None}
+        self._labs = {task.lab for task in tasks if is_of(task, self._senders)} - {None}
         found: list[list[CausePiece]] = []
         task: int | None = None
         for stage in reversed(stages):
             place = _Place(stage.end_ns, task)
-            if stage.processes is not None or task is None:
-                place.task = self._at_work(stage.end_ns, stage.processes) or task
-            if stage.processes is not None and not stage.timer:
+            if stage.by is not None or task is None:
+                place.task = self._at_work(stage.end_ns, stage.by) or task
+            if stage.by is not None and not stage.timer:
                 place.receiver = place.task
             pieces = [piece for piece in self._back(place, stage) if piece.ns]
             if place.now_ns > stage.start_ns:
@@ -219,7 +220,7 @@ class Walker:
             yield CausePiece(cause, part.ns, part.task or IDLE, task, state.cpu)
 
     def _at_work(
-        self, time_ns: int, processes: frozenset[int] | None, without: int = IDLE
+        self, time_ns: int, by: frozenset[int | str] | None, without: int = IDLE
     ) -> int | None:
         """Return the task that ran at a time, and that may have a packet; None if there is none."""
         running = [run.task for cpu in self.cpus.values() if (run := cpu.run_at(time_ns))]
@@ -227,10 +228,7 @@ class Walker:
             known = self.recorded.tasks.get(task)
             if known is None or task == without:
                 continue
-            if processes is None:
-                if self._carries(known):
-                    return task
-            elif known.process in processes:
+            if self._carries(known) if by is None else is_of(known, by):
                 return task
         return None
 
@@ -244,7 +242,7 @@ class Walker:
         if waking.other == IDLE or known is None:
             return False
         states = list(self._timeline(waking.other).before(waking.time_ns))
-        if known.process in self._senders:
+        if is_of(known, self._senders):
             return bool(states) and states[0].start_ns <= start_ns
         if self._carries(known):
             return True
@@ -255,7 +253,7 @@ class Walker:
 
     def _carries(self, task: Task) -> bool:
         """Return True for a task that handles packets of this lab, or of any if it is not known."""
-        if task.process in self._senders or task.name.startswith(KSOFTIRQD):
+        if is_of(task, self._senders) or task.name.startswith(KSOFTIRQD):
             return True
         return task.lab is not None and (not self._labs or task.lab in self._labs)
 
@@ -284,6 +282,11 @@ class Walker:
             and record.task in (task, process)
         ]
         return max(sent, key=lambda record: record.time_ns).other if sent else IDLE
+
+
+def is_of(task: Task, by: frozenset[int | str]) -> bool:
+    """Return True for a task of one of these processes or places."""
+    return task.process in by or task.place in by
 
 
 def _cause(to: What, task: int | None, state: InState) -> Cause:

@@ -137,18 +137,18 @@ def stages_of(packet: PingPacket, sender: int) -> list[Stage] | None:
     sent_ns, rtt_ns = packet.sent_ns, packet.rtt_user_ns
     if sent_ns is None or rtt_ns is None or packet.handshake_ns is not None:
         return None
-    program = frozenset({sender})
+    program: frozenset[int | str] = frozenset({sender})
     due_ns = sent_ns - max(0, packet.slip_ns or 0)
-    late = Stage(start_ns=due_ns, end_ns=sent_ns, processes=program, timer=True)
+    late = Stage(start_ns=due_ns, end_ns=sent_ns, by=program, timer=True)
     left_ns, kernel_ns = packet.left_ns, packet.rtt_kernel_ns
     end_ns = sent_ns + rtt_ns
     if left_ns is None or kernel_ns is None:
-        return [late, Stage(start_ns=sent_ns, end_ns=end_ns, processes=program)]
+        return [late, Stage(start_ns=sent_ns, end_ns=end_ns, by=program)]
     return [
         late,
         Stage(start_ns=sent_ns, end_ns=left_ns),
         Stage(start_ns=left_ns, end_ns=left_ns + kernel_ns),
-        Stage(start_ns=left_ns + kernel_ns, end_ns=end_ns, processes=program),
+        Stage(start_ns=left_ns + kernel_ns, end_ns=end_ns, by=program),
     ]
 
 

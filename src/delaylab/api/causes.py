@@ -1,0 +1,33 @@
+"""Causes of late packets: records of what CPUs do, and what they say of a packet's time."""
+
+from __future__ import annotations
+
+from delaylab.agent.recording import CpuRecording
+from delaylab.causes.cpus import CpuTime
+from delaylab.causes.explained import Explained, WatchedPacket, explain, usual_of
+from delaylab.causes.records import IDLE, CpuRecord, CpuWindow, How, Task, What, by_cpu
+from delaylab.causes.shares import CauseShare
+from delaylab.causes.walk import Cause, Stage
+from delaylab.causes.words import cause, sentence, task_name
+
+__all__ = [
+    "IDLE",
+    "Cause",
+    "CauseShare",
+    "CpuRecord",
+    "CpuRecording",
+    "CpuTime",
+    "CpuWindow",
+    "Explained",
+    "How",
+    "Stage",
+    "Task",
+    "WatchedPacket",
+    "What",
+    "by_cpu",
+    "cause",
+    "explain",
+    "sentence",
+    "task_name",
+    "usual_of",
+]
