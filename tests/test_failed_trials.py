@@ -42,6 +42,7 @@ def recorded(**columns: pl.Expr) -> Recording:
         stamps=stamps.with_columns(**columns),
         probes=probes,
         answers=pl.DataFrame(schema=ANSWERS),
+        of_cpus={},
         comparisons=pl.DataFrame(schema=COMPARISONS),
     )
 

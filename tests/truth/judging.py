@@ -60,7 +60,8 @@ def judge(case: Case, seen: Seen) -> Judged:
     found = Judged()
     packets = {each.seq: each for each in seen.packets}
     median = statistics.median(filter(None, map(took_of, seen.packets)))
-    first, last = seen.injected[0][0], seen.injected[-1][1]
+    spans = [*seen.injected, *seen.doubtful]
+    first, last = min(start for start, _ in spans), max(end for _, end in spans)
     for each in seen.explained:
         packet = packets[each.seq]
         span = _span(packet)

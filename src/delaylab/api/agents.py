@@ -5,6 +5,7 @@ from __future__ import annotations
 from delaylab.agent.counters import counter, of_interface, of_protocol
 from delaylab.agent.frames import Frame, FrameKind
 from delaylab.agent.measuring_requests import Compute, Probe, Reflect, Tap, Watch
+from delaylab.agent.recording import CpuRecording
 from delaylab.agent.requests import Request
 from delaylab.agent.result import MOST_KEPT, AgentError, AgentGone, NoAnswer, Result, Unreachable
 from delaylab.agent.session import Session
@@ -53,6 +54,7 @@ __all__ = [
     "Compute",
     "ComputeDone",
     "Counters",
+    "CpuRecording",
     "Discard",
     "DiscardDone",
     "Discarded",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from delaylab.agent.recording import CpuRecording
 from delaylab.causes.cpus import CpuTime
 from delaylab.causes.explained import Explained, WatchedPacket, explain, usual_of
 from delaylab.causes.records import IDLE, CpuRecord, CpuWindow, How, Task, What, by_cpu
@@ -15,7 +14,6 @@ __all__ = [
     "Cause",
     "CauseShare",
     "CpuRecord",
-    "CpuRecording",
     "CpuTime",
     "CpuWindow",
     "Explained",

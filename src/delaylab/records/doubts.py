@@ -27,6 +27,7 @@ class DoubtKind(StrEnum):
     CAPTURE_CUT = "capture-cut"
     FOREIGN_PACKETS = "foreign-packets"
     FAILED_REQUESTS = "failed-requests"
+    NO_CAUSES = "no-causes"
     CONDITIONS_CHANGED = "conditions-changed"
     FEW_SAMPLES = "few-samples"
     LONG_MEMORY = "long-memory"

@@ -10,6 +10,9 @@ One directory per study::
     trials/ID/progress.parquet       only if the trial has work that showed progress
     trials/ID/{changes,wrong,fates}.parquet only if the lab has routing daemons
     trials/ID/comparisons.parquet    only if its machines have several clocks
+    trials/ID/windows.parquet        only if its probe has `causes`, as the next two
+    trials/ID/cpus.parquet
+    trials/ID/tasks.parquet
     trials.parquet                   all trials in one table, derived from the trial.json files
 
 A trial's directory appears whole, by one rename, or not at all; it is never changed afterwards.
@@ -109,6 +112,22 @@ class Study:
     def comparisons(self, trial: str) -> pl.DataFrame:
         """Return the clock comparisons of a trial's machines; no rows if there are none."""
         return self._optional(trial, "comparisons")
+
+    def has_windows(self, trial: str) -> bool:
+        """Return True if CPUs were recorded around packets of a trial."""
+        return self.table_file(trial, "windows").exists()
+
+    def windows(self, trial: str) -> pl.DataFrame:
+        """Return the windows of time around packets in which CPUs were recorded."""
+        return self._optional(trial, "windows")
+
+    def cpus(self, trial: str) -> pl.DataFrame:
+        """Return what the CPUs did in these windows."""
+        return self._optional(trial, "cpus")
+
+    def tasks(self, trial: str) -> pl.DataFrame:
+        """Return the tasks that are named in these windows."""
+        return self._optional(trial, "tasks")
 
     def _optional(self, trial: str, name: str) -> pl.DataFrame:
         """Return a table; one without rows if the trial has none."""

@@ -252,6 +252,12 @@ class ProbeSpec(Spec):
         "the estimate of clean packets next to theirs.",
     )
 
+    causes: bool = Field(
+        False,
+        description="Record what the CPUs of the sender's machine do, so that `delaylab why` can "
+        "say why packets were late ([how](why.md)).",
+    )
+
     @model_validator(mode="after")
     def _feedback(self) -> ProbeSpec:
         if self.clean is None:

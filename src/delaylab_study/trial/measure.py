@@ -82,6 +82,7 @@ def measure(
         probes=done.packets,
         answers=done.sender.answers,
         comparisons=compared.table,
+        of_cpus=done.cpus.tables.tables,
     )
 
 
@@ -183,6 +184,7 @@ def _warnings(lab: LiveLab, done: phases.Phases, before: _Around, after: _Around
         *_tap_warnings(taps),
         *_foreign(taps, done.instruments.reflector.values()),
         *cut_captures(done.instruments),
+        *done.cpus.doubts,
         *clock_doubts(after.wall_ns - before.wall_ns),
         *work.doubts(done.under_load.crew),
         *changed_links.doubts(before.changes, after.changes),

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import polars as pl
 
+from delaylab.api.names import node_agent
 from delaylab.api.plans import ProbeWay
 from delaylab.api.running import LiveLab
 from delaylab.api.units import Duration
@@ -20,6 +21,7 @@ from delaylab_study.study_file.combine import Combination
 from delaylab_study.study_file.probe import Pace, ProbeSpec
 from delaylab_study.trial import events, rate_search
 from delaylab_study.trial.again import send_again
+from delaylab_study.trial.cpus import CpuWatch, watching_cpus
 from delaylab_study.trial.instruments import Instruments, listening, stop, switch_taps, tap
 from delaylab_study.trial.rest import alternate, schedule
 from delaylab_study.trial.sender import Sender
@@ -41,6 +43,7 @@ class Phases:
     pace: Pace
     under_load: UnderLoad
     feedback: Feedback | None
+    cpus: CpuWatch
 
     @property
     def packets(self) -> pl.DataFrame:
@@ -59,7 +62,10 @@ def run(
     rates: Sequence[loads.FoundRate],
 ) -> Phases:
     """Send the packets of all phases, with taps, loads and work; arguments as of `measure`."""
-    with listening(lab, probe, probe_id) as instruments:
+    with (
+        watching_cpus(lab, probe, node_agent(probe.sender)) as cpus,
+        listening(lab, probe, probe_id) as instruments,
+    ):
         sender = Sender(lab, path, probe, probe_id, instruments)
         events.prepare(lab)
         tap(instruments, lab, path, probe, probe_id, pcap)
@@ -82,8 +88,9 @@ def run(
         loaded = under_load(lab, combination, arrives_by, rates, send)
         sender.run("after", probe.at_rest, probe.pace_at_rest)
         stop(instruments)
+        cpus.look(sender.packets, sender.stamps, sender.clock)
     clean = feedback[0] if feedback else None
-    return Phases(sender, instruments, rest, search, pace, loaded, feedback=clean)
+    return Phases(sender, instruments, rest, search, pace, loaded, feedback=clean, cpus=cpus)
 
 
 def _search(probe: ProbeSpec, sender: Sender) -> Search | None:

@@ -39,6 +39,7 @@ class Recording(Recorded):
     probes: pl.DataFrame
     answers: pl.DataFrame
     comparisons: pl.DataFrame
+    of_cpus: dict[str, pl.DataFrame]
 
     @property
     def tables(self) -> dict[str, pl.DataFrame]:
@@ -49,7 +50,7 @@ class Recording(Recorded):
             "answers": self.answers,
             "comparisons": self.comparisons,
         }
-        return {**super().tables, **own}
+        return {**super().tables, **own, **self.of_cpus}
 
 
 def hosts_of(lab: LiveLab) -> dict[str, str]:

@@ -28,6 +28,11 @@ WHATS = frozenset({"table", "link", "adjacency", "lost"})
 FATES = frozenset({"black-hole", "loop"})
 _LIST = re.compile(r"[A-Za-z0-9_.:@,%/ +-]{1,20000}")
 """Names of nodes, or next hops, joined by commas."""
+DEEDS = frozenset({"switch", "waking", "softirq", "interrupt", "signal", "stolen"})
+MANNERS = frozenset({"runnable", "asleep", "blocked", "stopped", "ended", "throttled"}) | {
+    *("task", "timer", "interrupt", "network", "softirq"),
+}
+LONGEST_PROGRAM = 64
 NAMES: dict[str, Callable[[str], object]] = {
     "leg": LEGS.__contains__,
     "phase": PHASES.__contains__,
@@ -36,6 +41,9 @@ NAMES: dict[str, Callable[[str], object]] = {
     "fate": FATES.__contains__,
     "nodes": _LIST.fullmatch,
     "became": _LIST.fullmatch,
+    "did": DEEDS.__contains__,
+    "how": MANNERS.__contains__,
+    "program": lambda name: 0 < len(name) <= LONGEST_PROGRAM,
     **dict.fromkeys(
         (
             "point",
@@ -48,6 +56,8 @@ NAMES: dict[str, Callable[[str], object]] = {
             "node",
             "about",
             "destination",
+            "lab",
+            "part",
         ),
         lambda name: 0 < len(name) <= LONGEST_NAME and is_name(name),
     ),

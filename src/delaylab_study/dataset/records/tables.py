@@ -72,6 +72,38 @@ COMPARISONS = {
     "left_ns": pl.Int64,
     "back_ns": pl.Int64,
 }
+WINDOWS = {
+    "window": pl.UInt32,
+    "machine": pl.String,
+    "probe": pl.UInt32,
+    "seq": pl.UInt32,
+    "usual": pl.Boolean,
+    "start_ns": pl.Int64,
+    "end_ns": pl.Int64,
+}
+CPUS = {
+    "window": pl.UInt32,
+    "time_ns": pl.Int64,
+    "cpu": pl.UInt16,
+    "did": pl.String,
+    "how": pl.String,
+    "task": pl.UInt32,
+    "other": pl.UInt32,
+    "number": pl.UInt32,
+    "length_ns": pl.Int64,
+    "softirqs": pl.UInt32,
+    "interrupts": pl.UInt32,
+}
+TASKS = {
+    "window": pl.UInt32,
+    "task": pl.UInt32,
+    "process": pl.UInt32,
+    "program": pl.String,
+    "known": pl.Boolean,
+    "lab": pl.String,
+    "part": pl.String,
+    "agent": pl.Boolean,
+}
 TABLES: dict[str, Schema] = {
     "stamps": STAMPS,
     "probes": PROBES,
@@ -82,19 +114,27 @@ TABLES: dict[str, Schema] = {
     "fates": FATES,
     "comparisons": COMPARISONS,
     "answers": ANSWERS,
+    "windows": WINDOWS,
+    "cpus": CPUS,
+    "tasks": TASKS,
 }
 ADDED = {"hosts": {"machine": LOCAL_NAME}}
 """Columns that tables of earlier versions lack, and the value that all their rows have."""
 OF_ROUTERS = frozenset({"changes", "wrong", "fates"})
 """Tables of a trial whose lab has routing daemons."""
-OPTIONAL = frozenset({"answers", "progress", "comparisons"}) | OF_ROUTERS
+OF_CPUS = frozenset({"windows", "cpus", "tasks"})
+"""Tables of a trial whose probe has `causes`."""
+OPTIONAL = frozenset({"answers", "progress", "comparisons"}) | OF_ROUTERS | OF_CPUS
 """Tables that a trial has only if there is something in them."""
 OF_PROBE = frozenset({"stamps", "probes"})
 """Tables that a trial without a probe does not have."""
 OF_ANSWERS = frozenset({"handshake_ns", "tls_ns", "whole_ns", "status"})
 """Columns that are null where an answer has no such thing."""
-NULLABLE = frozenset({"sent_ns", "slip_ns", "end_ns"}) | OF_ANSWERS
-"""Columns that may be null: of a packet that was not sent, of what has not ended, of answers."""
+OF_TASKS = frozenset({"how", "program", "lab", "part"})
+"""Columns that are null where nothing is known of a task, or a record has no such thing."""
+NULLABLE = frozenset({"sent_ns", "slip_ns", "end_ns"}) | OF_ANSWERS | OF_TASKS
+"""Columns that may be null: of a packet that was not sent, of what has not ended, of answers, of
+tasks."""
 EPOCH = "since the Unix epoch"
 MEANINGS: dict[str, dict[str, str]] = {
     "stamps": {
@@ -182,6 +222,46 @@ MEANINGS: dict[str, dict[str, str]] = {
         "sender's program; null if the answer was not whole.",
         "status": "The status code of HTTP, or the response code of DNS; null without an answer.",
         "bytes": "The bytes of the answer's body so far as it came, or of its datagram.",
+    },
+    "windows": {
+        "window": "The number of the window of time around one packet.",
+        "machine": "The machine whose CPUs were recorded, by its name in `study.json`.",
+        "probe": "The number of the packet's probe.",
+        "seq": "The packet's sequence number.",
+        "usual": "True for a packet that says what is usual; the others are the slowest, or near "
+        "the median, p99 or p99.9 under load.",
+        "start_ns": f"When the window begins, {EPOCH}.",
+        "end_ns": f"When it ends, {EPOCH}.",
+    },
+    "cpus": {
+        "window": "The window that the record is of.",
+        "time_ns": f"The time of the record, {EPOCH}. The first of a CPU may be from before the "
+        "window: the switch to the task that had the CPU when it began.",
+        "cpu": "The CPU.",
+        "did": "`switch` (it went to another task), `waking`, `softirq` and `interrupt` (long "
+        "ones, at their end), `signal` (that stops, continues or ends a task), or `stolen` (a "
+        "hypervisor had taken time).",
+        "how": "Of a switch how the task before left: `runnable`, `asleep`, `blocked`, `stopped`, "
+        "`ended` or `throttled`. Of a waking by what: `task`, `timer`, `interrupt`, `network` or "
+        "`softirq`. Else null.",
+        "task": "The task that has the CPU from now on, that was woken, or that gets the signal. "
+        "Tasks are numbered as in the initial PID namespace; 0 is idle.",
+        "other": "The task that had the CPU before, that ran at a waking, or that sent the signal.",
+        "number": "The CPU's own count of switches; the number of a softirq, interrupt or signal.",
+        "length_ns": "Of a switch the time for which `other` has run in its life, of softirqs and "
+        "interrupts what they took, of `stolen` all that was taken until now.",
+        "softirqs": "The CPU's time in softirqs until now, in units of 64 ns, modulo 2^32.",
+        "interrupts": "The same in interrupts.",
+    },
+    "tasks": {
+        "window": "The window that names the task.",
+        "task": "The task.",
+        "process": "The process that it is a thread of.",
+        "program": "The task's name; null if it is not known.",
+        "known": "False if it ended before anybody could see what it was a part of.",
+        "lab": "The lab that it runs in; null outside of labs.",
+        "part": "The part of the lab, such as `node.one` or `link.here`; null outside of labs.",
+        "agent": "True for an agent of delaylab.",
     },
 }
 """Meaning of each column, as docs/dataset.md prints it."""

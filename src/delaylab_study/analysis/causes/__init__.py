@@ -1,0 +1,1 @@
+"""Causes of the packets of a trial that were looked at, by the records of CPUs around them."""

@@ -1,0 +1,138 @@
+"""Packets of a trial that were looked at: the segments of each, and the causes of its excess."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from delaylab.api.causes import CpuWindow, Explained, Stage, WatchedPacket, explain, usual_of
+from delaylab.api.points import bare
+from delaylab_study.analysis.causes.windows import PacketWindow, windows
+from delaylab_study.analysis.clocks.stations import Station
+from delaylab_study.analysis.packets.table import MEASURED
+from delaylab_study.analysis.packets.trial import TrialPackets, trial_packets
+from delaylab_study.dataset.records.trial import TrialRecord
+from delaylab_study.dataset.store import Study
+
+PROGRAM = "app"
+"""The point at which a program stamps, without its side."""
+SLIP = "send slip"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LookedAt:
+    """A packet of a trial that was looked at, and why it took longer than usual.
+
+    `rtt_ns` is its user RTT with the time by which it was sent late. `segments` names the segments
+    that the shares number.
+    """
+
+    trial: TrialRecord
+    seq: int
+    rtt_ns: int
+    stages: Sequence[Stage]
+    segments: Sequence[str]
+    window: CpuWindow
+    explained: Explained
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LookedAtTrial:
+    """The packets of a trial that were looked at, in the order of sending, but for usual ones.
+
+    `usual` is the number of usual packets. There are no `packets` if these are too few. `rtts_ns`
+    has the times of all answered packets under load, shape (n,), as `LookedAt.rtt_ns`.
+    """
+
+    trial: TrialRecord
+    packets: Sequence[LookedAt]
+    usual: int
+    rtts_ns: NDArray[np.int64]
+
+
+def looked_at(study: Study, trial: TrialRecord) -> LookedAtTrial:
+    """Return the packets of a trial that were looked at, with the causes of their excess."""
+    read = trial_packets(study, trial)
+    stations = [at for at in read.packets.stations if len(read.answered)]
+    rows = dict(_stages(read, stations))
+    names = [SLIP, *_names(read, stations)]
+    found = [
+        (each, rows[each.probe, each.seq])
+        for each in windows(study, trial.id)
+        if (each.probe, each.seq) in rows
+    ]
+    quiet = [_watched(each, stages) for each, stages in found if each.usual]
+    expected = usual_of(quiet, len(names))
+    packets = []
+    for each, stages in found if expected is not None else ():
+        if not each.usual and expected is not None:
+            packets.append(
+                LookedAt(
+                    trial=trial,
+                    seq=each.seq,
+                    rtt_ns=stages[-1].end_ns - stages[0].start_ns,
+                    stages=stages,
+                    segments=names,
+                    window=each.window,
+                    explained=explain(each.seq, _watched(each, stages), expected),
+                )
+            )
+    return LookedAtTrial(
+        trial=trial, packets=packets, usual=len(quiet), rtts_ns=_rtts_ns(read, stations)
+    )
+
+
+def _rtts_ns(read: TrialPackets, stations: Sequence[Station]) -> NDArray[np.int64]:
+    answered = read.of(MEASURED).answered
+    if not len(answered):
+        return np.empty(0, np.int64)
+    due = pl.min_horizontal(answered.scheduled["intended_ns"], answered.stations[stations[0]].times)
+    return (answered.stations[stations[-1]].times - pl.select(due).to_series()).to_numpy()
+
+
+def _watched(packet: PacketWindow, stages: Sequence[Stage]) -> WatchedPacket:
+    return WatchedPacket(stages=stages, recorded=packet.window)
+
+
+def _stages(
+    read: TrialPackets, stations: Sequence[Station]
+) -> Iterator[tuple[tuple[int, int], list[Stage]]]:
+    """Yield the segments of each packet that all points saw, by its probe and sequence number."""
+    answered = read.answered
+    by = [_by(read.trial, station) for station in stations]
+    times = [answered.stations[station].times.to_list() for station in stations]
+    scheduled = answered.scheduled.select("probe", "seq", "intended_ns").iter_rows()
+    for (probe, seq, due_ns), at_ns in zip(scheduled, zip(*times, strict=True), strict=True):
+        if None in at_ns or list(at_ns) != sorted(at_ns):
+            continue
+        first = Stage(start_ns=min(due_ns, at_ns[0]), end_ns=at_ns[0], by=by[0], timer=True)
+        rest = [
+            Stage(start_ns=start, end_ns=end, by=whose)
+            for start, end, whose in zip(at_ns, at_ns[1:], by[1:], strict=False)
+        ]
+        yield (probe, seq), [first, *rest]
+
+
+def _by(trial: TrialRecord, station: Station) -> frozenset[int | str] | None:
+    """Return the place whose program stamps at a point; None if the kernel does."""
+    place = trial.places.get(station.point)
+    return frozenset({place.at}) if place and bare(station.point) == PROGRAM else None
+
+
+def _names(read: TrialPackets, stations: Sequence[Station]) -> list[str]:
+    """Return the layers between neighbouring points, with their directions."""
+    layers: Mapping[tuple[str, str, str], str] = {
+        (each.leg, each.start, each.end): f"{each.direction} {each.layer}"
+        for each in read.segments()
+    }
+    found = []
+    for start, end in pairwise(stations):
+        leg = start.leg if start.leg == end.leg else "turn"
+        usual = f"{start.point} to {end.point}"
+        found.append(layers.get((leg, start.point, end.point), usual))
+    return found

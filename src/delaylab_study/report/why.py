@@ -1,0 +1,199 @@
+"""Causes of packets for a terminal and for scripts: a block of lines for each packet."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from string import ascii_uppercase
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+from delaylab.api.causes import IDLE, Cause, CauseShare, CpuTime, Task, cause, task_name
+from delaylab.api.files import JsonObject, printable
+from delaylab_study.analysis.causes.explained import LookedAt, LookedAtTrial
+
+SMALL = 0.03
+"""The share of a packet's excess below which a cause has no line."""
+WIDTH = 60
+"""The columns of a CPU's line."""
+NOBODY, UNSEEN, OTHER = "·", "?", "+"
+QUANTILES = (("median", 0.5), ("p99", 0.99), ("p99.9", 0.999))
+NEAR = 20
+"""The packets around a quantile whose causes are averaged."""
+LEAST_SHOWN_NS = 1_000
+"""The least time of a cause that has a row."""
+FEWEST_BEYOND = 5
+"""The fewest packets beyond a quantile for which it is given."""
+
+
+def lines(packet: LookedAt) -> Iterator[str]:
+    """Yield the lines of a packet: its causes by segment, and a line for each CPU."""
+    found = packet.explained
+    levels = ", ".join(f"{name}={level}" for name, level in packet.trial.factors.items())
+    yield (
+        f"{levels or packet.trial.id}, repeat {packet.trial.repeat}, seq {packet.seq}: "
+        f"{time(packet.rtt_ns)}, {time(found.excess_ns)} more than usual"
+    )
+    for share in found.shares:
+        if abs(share.ns) >= SMALL * found.excess_ns:
+            where = packet.segments[share.segment]
+            yield f"  {time(share.ns, signed=True):>10}  {where}: {cause(share, found.tasks)}"
+    yield from timeline(packet)
+
+
+def timeline(packet: LookedAt) -> Iterator[str]:
+    """Yield a line for each CPU: who had it most of each part of the packet's time."""
+    start_ns, end_ns = packet.stages[0].start_ns, packet.stages[-1].end_ns
+    step = max(1, (end_ns - start_ns) // WIDTH)
+    window = packet.window
+    runs = {
+        cpu: [
+            _most(CpuTime(records, window.end_ns), at_ns, at_ns + step)
+            for at_ns in range(start_ns, end_ns - step + 1, step)
+        ]
+        for cpu, records in sorted(window.records.items())
+    }
+    seen = Counter(task for each in runs.values() for task in each if task)
+    letters = dict(zip((task for task, _ in seen.most_common()), ascii_uppercase, strict=False))
+    for cpu, tasks in runs.items():
+        yield f"  CPU {cpu:<3} {''.join(_letter(task, letters) for task in tasks)}"
+    named = [f"{letter} {task_name(task, window.tasks)}" for task, letter in letters.items()]
+    yield f"          {time(step)} each; {NOBODY} idle; {'; '.join(named)}"
+
+
+def _most(cpu: CpuTime, start_ns: int, end_ns: int) -> int | None:
+    """Return the task that had a CPU for most of a time; None if that is not known."""
+    had = Counter[int | None]()
+    for part in cpu.parts(start_ns, end_ns):
+        had[part.task] += part.ns
+    return had.most_common(1)[0][0] if had else None
+
+
+def _letter(task: int | None, letters: Mapping[int, str]) -> str:
+    if task is None:
+        return UNSEEN
+    return NOBODY if task == IDLE else letters.get(task, OTHER)
+
+
+@dataclass(frozen=True, slots=True)
+class AtQuantile:
+    """The mean time of each cause in ns, of packets near a quantile of the round trips."""
+
+    name: str
+    rtt_ns: float
+    causes: Mapping[Cause, float]
+
+
+def at_quantiles(trials: Sequence[LookedAtTrial]) -> list[AtQuantile]:
+    """Return the causes near the median, p99 and p99.9 of trials that have the same levels."""
+    packets = [packet for each in trials for packet in each.packets]
+    rtts_ns = np.concatenate([each.rtts_ns for each in trials])
+    found = []
+    for name, share in QUANTILES if packets and len(rtts_ns) else ():
+        if (1 - share) * len(rtts_ns) < FEWEST_BEYOND:
+            continue
+        rtt_ns = float(np.quantile(rtts_ns, share))
+        near = sorted(packets, key=lambda packet: abs(packet.rtt_ns - rtt_ns))[:NEAR]
+        total = Counter[Cause]()
+        for packet in near:
+            total.update(packet.explained.by_cause)
+        causes = {each: ns / len(near) for each, ns in total.most_common()}
+        found.append(AtQuantile(name, rtt_ns, causes))
+    return found
+
+
+def time(ns: float, *, signed: bool = False) -> str:
+    """Return a time in µs, from 1 ms on in ms."""
+    sign = "+" if signed and ns > 0 else ""
+    return f"{sign}{ns / 1e3:.0f} µs" if abs(ns) < 1e6 else f"{sign}{ns / 1e6:.2f} ms"
+
+
+def show(trials: Sequence[LookedAtTrial], slowest: Sequence[LookedAt], console: Console) -> None:
+    """Print the causes at quantiles for each combination of levels, then the slowest packets."""
+    for levels, together in _by_levels(trials).items():
+        looked = sum(len(each.packets) for each in together)
+        usual = sum(each.usual for each in together)
+        console.print(
+            f"{levels}: {looked} packets were looked at, and {usual} usual ones",
+            highlight=False,
+            markup=False,
+            soft_wrap=True,
+        )
+        if quantiles := at_quantiles(together):
+            console.print(_table(quantiles))
+    for packet in slowest:
+        console.print()
+        for line in lines(packet):
+            console.print(printable(line), highlight=False, markup=False, soft_wrap=True)
+
+
+def _by_levels(trials: Sequence[LookedAtTrial]) -> dict[str, list[LookedAtTrial]]:
+    found: dict[str, list[LookedAtTrial]] = {}
+    for each in trials:
+        levels = ", ".join(f"{name}={level}" for name, level in each.trial.factors.items())
+        found.setdefault(levels or "all trials", []).append(each)
+    return found
+
+
+def _table(quantiles: Sequence[AtQuantile]) -> Table:
+    table = Table(box=None, pad_edge=False)
+    table.add_column("more than usual near the")
+    for each in quantiles:
+        table.add_column(f"{each.name}, {time(each.rtt_ns)}", justify="right")
+    causes = dict.fromkeys(cause for each in reversed(quantiles) for cause in each.causes)
+    for cause_of in causes:
+        cells = [each.causes.get(cause_of, 0.0) for each in quantiles]
+        if max(map(abs, cells)) >= LEAST_SHOWN_NS:
+            table.add_row(cause_of.value, *(time(ns, signed=True) for ns in cells))
+    return table
+
+
+def as_json(trials: Sequence[LookedAtTrial], slowest: Sequence[LookedAt]) -> JsonObject:
+    """Return all of it for scripts."""
+    return {
+        "levels": [
+            {
+                "levels": levels,
+                "trials": [each.trial.id for each in together],
+                "usual": sum(each.usual for each in together),
+                "at": [
+                    {
+                        "quantile": each.name,
+                        "rtt_ns": each.rtt_ns,
+                        "more_than_usual_ns": {
+                            cause_of.value: ns for cause_of, ns in each.causes.items()
+                        },
+                    }
+                    for each in at_quantiles(together)
+                ],
+            }
+            for levels, together in _by_levels(trials).items()
+        ],
+        "slowest": [packet_json(each) for each in slowest],
+    }
+
+
+def packet_json(packet: LookedAt) -> JsonObject:
+    """Return a packet with its causes, for scripts."""
+    found = packet.explained
+    return {
+        "trial": packet.trial.id,
+        "seq": packet.seq,
+        "rtt_ns": packet.rtt_ns,
+        "excess_ns": found.excess_ns,
+        "shares": [_share_json(packet, share, found.tasks) for share in found.shares],
+    }
+
+
+def _share_json(packet: LookedAt, share: CauseShare, tasks: Mapping[int, Task]) -> JsonObject:
+    return {
+        "segment": packet.segments[share.segment],
+        "cause": share.cause.value,
+        "ns": share.ns,
+        "by": task_name(share.task, tasks),
+        "waited": task_name(share.of, tasks),
+        "text": cause(share, tasks),
+    }
