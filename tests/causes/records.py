@@ -25,9 +25,19 @@ class Cpus:
         self._on: dict[int, int] = {}
 
     def switch(
-        self, at_us: int, cpu: int, to: int, how: How = How.ASLEEP, *, softirqs_us: int = 0
+        self,
+        at_us: int,
+        cpu: int,
+        to: int,
+        how: How = How.ASLEEP,
+        *,
+        softirqs_us: int = 0,
+        ran_us: int = 0,
     ) -> None:
-        """Have a CPU go to a task; the one before it leaves as `how` says."""
+        """Have a CPU go to a task; the one before it leaves as `how` says.
+
+        It has run for `ran_us` in its life; the idle task since it went idle.
+        """
         number = self._switches[cpu] = self._switches.get(cpu, 0) + 1
         before, self._on[cpu] = self._on.get(cpu, 0), to
         self.made.append(
@@ -39,6 +49,7 @@ class Cpus:
                 task=to,
                 other=before,
                 number=number,
+                length_ns=ran_us * US,
                 softirqs=softirqs_us * US // 64,
             )
         )

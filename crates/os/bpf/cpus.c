@@ -21,6 +21,7 @@
 #define SIGKILL 9
 #define SIGCONT 18
 #define SIGSTOP 19
+#define NOT_IDLE 0xffffffff /* the state of a CPU that is not idle any more (PWR_EVENT_EXIT) */
 #define NUMBER 0xfULL /* the bits of a softirq's number */
 #define TIMERS 0xffffffff /* the number of an interrupt by a high-resolution timer */
 #define NAME 16
@@ -72,6 +73,7 @@ enum kind { SWITCH = 1, WAKING, SOFTIRQ, INTERRUPT, SIGNAL, STEAL, RENAMED };
  *
  *            a                 b              c                       d               e
  * SWITCH     task before       task after     switches of the CPU     its run time    interrupts until now
+ *            (of the idle task d is how long it was idle)
  * WAKING     task woken        running task
  * SOFTIRQ    its number                                               its length
  * INTERRUPT  its number                                               its length
@@ -92,7 +94,7 @@ struct record {
 	__u64 e;
 };
 
-/* What a CPU is doing, in a cache line of its own. */
+/* What a CPU is doing, in cache lines of its own. */
 struct cpu {
 	__u64 head;          /* records written so far */
 	__u64 softirq_began; /* 0 outside of one; the number of the softirq is in the lowest bits */
@@ -102,6 +104,8 @@ struct cpu {
 	__u64 irq_before;    /* `irq_ns` when the softirq began */
 	__u64 stolen;        /* time that the hypervisor took, when last looked at */
 	__u64 timer_began;   /* 0 outside of one */
+	__u64 idle_since;    /* when it went idle after the last switch that was seen; 0 if it did not */
+	__u64 unused[7];
 };
 
 /* Set by the loader: `Settings` in src/cpus/mod.rs has the same layout. */
@@ -181,13 +185,18 @@ static __always_inline __u8 left(struct task_struct *task, bool preempt, unsigne
 	return state & TASK_UNINTERRUPTIBLE && !(state & TASK_NOLOAD) ? BLOCKED : ASLEEP;
 }
 
+static __always_inline __u64 idle_for(const struct cpu *cpu)
+{
+	return cpu->idle_since ? bpf_ktime_get_ns() - cpu->idle_since : 0;
+}
+
 SEC("tp_btf/sched_switch")
 int BPF_PROG(on_switch, bool preempt, struct task_struct *prev, struct task_struct *next, unsigned int state)
 {
 	__u32 number;
 	struct cpu *cpu = this_cpu(&number);
 	struct rq *queue;
-	__u64 stolen;
+	__u64 stolen, ran;
 
 	if (!cpu)
 		return 0;
@@ -197,8 +206,22 @@ int BPF_PROG(on_switch, bool preempt, struct task_struct *prev, struct task_stru
 		cpu->stolen = stolen;
 		write(cpu, number, STEAL, 0, 0, 0, 0, stolen, 0);
 	}
-	write(cpu, number, SWITCH, left(prev, preempt, state), prev->pid, next->pid, queue->nr_switches,
-	      prev->se.sum_exec_runtime, interrupted(cpu));
+	ran = prev->pid ? prev->se.sum_exec_runtime : idle_for(cpu);
+	cpu->idle_since = 0;
+	write(cpu, number, SWITCH, left(prev, preempt, state), prev->pid, next->pid, queue->nr_switches, ran,
+	      interrupted(cpu));
+	return 0;
+}
+
+/* The kernel hides switches of some tasks, and so when a CPU went idle after one. This tells. */
+SEC("tp_btf/cpu_idle")
+int BPF_PROG(on_idle, unsigned int state, unsigned int of)
+{
+	__u32 number;
+	struct cpu *cpu = this_cpu(&number);
+
+	if (cpu && state != NOT_IDLE && !cpu->idle_since)
+		cpu->idle_since = bpf_ktime_get_ns();
 	return 0;
 }
 
@@ -252,12 +275,15 @@ int BPF_PROG(on_softirq_exit, unsigned int softirq)
 {
 	__u32 number;
 	struct cpu *cpu = this_cpu(&number);
-	__u64 took;
+	__s64 took;
 
 	if (!cpu || !cpu->softirq_began)
 		return 0;
 	took = bpf_ktime_get_ns() - (cpu->softirq_began & ~NUMBER) - (cpu->irq_ns - cpu->irq_before);
 	cpu->softirq_began = 0;
+	/* An interrupt may have come after `irq_before` was read, and before the softirq began. */
+	if (took < 0)
+		took = 0;
 	cpu->softirq_ns += took;
 	if (took >= LONG_NS)
 		write(cpu, number, SOFTIRQ, 0, softirq, 0, 0, took, interrupted(cpu));

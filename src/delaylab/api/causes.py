@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from delaylab.causes.cpus import CpuTime
 from delaylab.causes.explained import Explained, WatchedPacket, explain, usual_of
-from delaylab.causes.records import IDLE, CpuRecord, CpuWindow, How, Task, What, by_cpu
+from delaylab.causes.mended import mended
+from delaylab.causes.records import IDLE, CpuRecord, CpuWindow, How, Task, What, by_cpu, part_of
 from delaylab.causes.shares import CauseShare
 from delaylab.causes.walk import Cause, Stage
 from delaylab.causes.words import cause, sentence, task_name
@@ -25,6 +26,8 @@ __all__ = [
     "by_cpu",
     "cause",
     "explain",
+    "mended",
+    "part_of",
     "sentence",
     "task_name",
     "usual_of",

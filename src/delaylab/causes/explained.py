@@ -25,13 +25,15 @@ class WatchedPacket:
 class Explained:
     """A late packet: by how much it took longer than usual, and the shares of the causes.
 
-    The shares add up to `excess_ns`. `tasks` are those that they name.
+    The shares add up to `excess_ns`. `tasks` are those that they name. `lab` is the lab that it was
+    sent in, None if it was sent from outside.
     """
 
     seq: int
     excess_ns: int
     shares: Sequence[CauseShare]
     tasks: Mapping[int, Task]
+    lab: str | None
 
     @property
     def top(self) -> CauseShare | None:
@@ -56,11 +58,13 @@ def usual_of(packets: Sequence[WatchedPacket], segments: int) -> Usual | None:
 
 def explain(seq: int, late: WatchedPacket, expected: Usual) -> Explained:
     """Return why a packet was late."""
-    found = shares(Walker(late.recorded).pieces(late.stages), expected)
+    walker = Walker(late.recorded)
+    found = shares(walker.pieces(late.stages), expected)
     named = {number for share in found for number in (share.task, share.of)}
     return Explained(
         seq=seq,
         excess_ns=sum(share.ns for share in found),
         shares=found,
         tasks={number: task for number, task in late.recorded.tasks.items() if number in named},
+        lab=walker.lab,
     )

@@ -43,11 +43,12 @@ class CpuRecord:
     """One record of one CPU; `time_ns` is in ns since the Unix epoch.
 
     Of a switch `task` has the CPU from now on, `other` had it before and left it as `how` says;
-    `number` is the CPU's own count of switches, `length_ns` the time that `other` has run in its
-    life, and `softirqs` and `interrupts` the time in these until now, in units of 64 ns. Of a
-    waking `task` was woken while `other` ran. Of a softirq or an interrupt `length_ns` is what it
-    took; the record is of its end. Of a signal (`number`) `task` gets it and `other` sent it. Of
-    stolen time `length_ns` is all that the hypervisor took until now.
+    `number` is the CPU's own count of switches, `length_ns` the time that `other` has run in
+    its life, or of IDLE how long it was idle, 0 if that is not known, and `softirqs` and
+    `interrupts` the time in these until now, in units of 64 ns. Of a waking `task` was woken
+    while `other` ran. Of a softirq or an interrupt `length_ns` is what it took; the record is
+    of its end. Of a signal (`number`) `task` gets it and `other` sent it. Of stolen time
+    `length_ns` is all that the hypervisor took until now.
     """
 
     time_ns: int
@@ -79,6 +80,16 @@ class Task:
     place: str | None = None
     of_agent: bool = False
     group: str = ""
+
+    @property
+    def part(self) -> str | None:
+        """Return its place and lab, such as `node.one of home`; None outside of labs."""
+        return None if self.place is None else part_of(self.place, self.lab or "")
+
+
+def part_of(place: str, lab: str) -> str:
+    """Return the name of a part of a lab, by which its tasks are known among those of others."""
+    return f"{place} of {lab}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -138,11 +138,12 @@ def _states(events: Sequence[_Event], window: CpuWindow) -> Iterator[InState]:
         if event.time_ns > since_ns:
             was = _was(state, event)
             waits = was in (State.WAITING, State.THROTTLED)
+            unseen = was == State.ASLEEP and event.waking is None
             yield InState(
                 start_ns=since_ns,
                 end_ns=event.time_ns,
                 state=was,
-                cpu=event.cpu if waits or state is None else cpu,
+                cpu=event.cpu if waits or state is None or unseen else cpu,
                 woken=event.waking,
             )
         state, since_ns, cpu = event.after, event.time_ns, event.cpu

@@ -14,6 +14,7 @@ from enum import StrEnum
 from functools import cache
 
 from delaylab.causes.cpus import CpuTime, LongInterrupt, Stretch
+from delaylab.causes.mended import mended
 from delaylab.causes.records import IDLE, CpuRecord, CpuWindow, How, Task, What
 from delaylab.causes.tasks import SLEEPS, InState, State, timeline
 
@@ -65,7 +66,7 @@ class Stage(Stretch):
     """A segment of a packet's way, from one stamp to the next.
 
     `by` are those whose tasks stamped the packet at its end, None if the kernel did: processes, or
-    places of labs such as `node.one`. With `timer` nothing came in it but a timer: the packet was
+    parts of labs (`part_of`). With `timer` nothing came in it but a timer: the packet was
     still to be sent.
     """
 
@@ -104,7 +105,7 @@ class Walker:
     """The CPUs of one machine in a window, and the ways back through it."""
 
     def __init__(self, recorded: CpuWindow) -> None:
-        self.recorded = recorded
+        self.recorded = recorded = mended(recorded)
         self.cpus: Mapping[int, CpuTime] = {
             cpu: CpuTime(records, recorded.end_ns) for cpu, records in recorded.records.items()
         }
@@ -139,6 +140,11 @@ class Walker:
                 # The receiver ran when the packet came, so that nobody had to wake it.
                 task = self._at_work(stage.start_ns, None, without=task) or task
         return found[::-1]
+
+    @property
+    def lab(self) -> str | None:
+        """Return the lab that the packet was sent in; None if it was sent from outside."""
+        return next(iter(sorted(filter(None, self._labs))), None)
 
     def _back(self, place: _Place, stage: Stage) -> Iterator[CausePiece]:
         """Yield the pieces back to a segment's start; stop the place where the trace is lost."""
@@ -175,7 +181,11 @@ class Walker:
         since_ns = max(start_ns, state.start_ns)
         if waking is None:
             place.now_ns = since_ns
-            yield CausePiece(Cause.UNKNOWN, now_ns - since_ns, of=task)
+            if timer and state.cpu is not None:
+                # The timer went off while the CPU ran what hides its wakings.
+                yield from self._on_cpu(state, task, since_ns, now_ns)
+            else:
+                yield CausePiece(Cause.UNKNOWN, now_ns - since_ns, of=task)
             return
         if waking.how in HANDED and self._had_packet(waking, start_ns, CHAIN):
             place.task = waking.other
@@ -285,8 +295,8 @@ class Walker:
 
 
 def is_of(task: Task, by: frozenset[int | str]) -> bool:
-    """Return True for a task of one of these processes or places."""
-    return task.process in by or task.place in by
+    """Return True for a task of one of these processes or parts of labs."""
+    return task.process in by or task.part in by
 
 
 def _cause(to: What, task: int | None, state: InState) -> Cause:
@@ -299,4 +309,5 @@ def _cause(to: What, task: int | None, state: InState) -> Cause:
         return Cause.OWN
     if task != IDLE:
         return Cause.HELD
-    return Cause.QUOTA if state.length_ns >= LONG_IDLE_NS else Cause.IDLE_WAKE
+    long = state.state == State.WAITING and state.length_ns >= LONG_IDLE_NS
+    return Cause.QUOTA if long else Cause.IDLE_WAKE

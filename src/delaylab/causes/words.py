@@ -22,15 +22,15 @@ def sentence(found: Explained) -> str:
     """Return why a packet was late: its largest causes with their shares."""
     named = [share for share in found.shares if share.ns >= SMALL * found.excess_ns]
     parts = [
-        f"{us(share.ns)} {cause(share, found.tasks)} ({share.ns / found.excess_ns:.0%})"
+        f"{us(share.ns)} {cause(share, found)} ({share.ns / found.excess_ns:.0%})"
         for share in named[:MOST_NAMED]
     ]
     return "; ".join(parts) or "no cause is known"
 
 
-def cause(share: CauseShare, tasks: Mapping[int, Task]) -> str:
+def cause(share: CauseShare, found: Explained) -> str:
     """Return one cause, with who it was and who waited."""
-    who, of = task_name(share.task, tasks), task_name(share.of, tasks)
+    who, of = (task_name(task, found.tasks, found.lab) for task in (share.task, share.of))
     return {
         Cause.OWN: f"{of} computed",
         Cause.HELD: f"{of} waited for a CPU that {who} had",
@@ -48,16 +48,20 @@ def cause(share: CauseShare, tasks: Mapping[int, Task]) -> str:
     }[share.cause]
 
 
-def task_name(number: int, tasks: Mapping[int, Task]) -> str:
-    """Return a task's name, with whose it is: a lab's, or foreign with its process."""
+def task_name(number: int, tasks: Mapping[int, Task], lab: str | None) -> str:
+    """Return a task's name, with whose it is: a part of a lab, or foreign with its process.
+
+    `lab` is the lab that the packet was sent in, which is not named.
+    """
     task = tasks.get(number)
     if number == IDLE:
         return "nobody"
     if task is None:
         return f"task {number} (ended)"
     if task.lab is not None:
-        where = task.place or f"keeper of {task.lab}"
-        return where if task.name.startswith(where[:COMM]) else f"{task.name} in {where}"
+        place = task.place or "keeper"
+        where = place if task.lab == lab else f"{place} of {task.lab}"
+        return where if task.name.startswith(place[:COMM]) else f"{task.name} in {where}"
     if task.of_agent or task.process == KTHREADS or task.name.startswith(KSOFTIRQD):
         return task.name
     return f"{task.name} ({'foreign' if task.placed else 'ended'}, {task.process})"

@@ -11,7 +11,15 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from delaylab.api.causes import IDLE, Cause, CauseShare, CpuTime, Task, cause, task_name
+from delaylab.api.causes import (
+    IDLE,
+    Cause,
+    CauseShare,
+    CpuTime,
+    cause,
+    mended,
+    task_name,
+)
 from delaylab.api.files import JsonObject, printable
 from delaylab_study.analysis.causes.explained import LookedAt, LookedAtTrial
 
@@ -40,7 +48,7 @@ def lines(packet: LookedAt) -> Iterator[str]:
     for share in found.shares:
         if abs(share.ns) >= SMALL * found.excess_ns:
             where = packet.segments[share.segment]
-            yield f"  {time(share.ns, signed=True):>10}  {where}: {cause(share, found.tasks)}"
+            yield f"  {time(share.ns, signed=True):>10}  {where}: {cause(share, found)}"
     yield from timeline(packet)
 
 
@@ -48,7 +56,7 @@ def timeline(packet: LookedAt) -> Iterator[str]:
     """Yield a line for each CPU: who had it most of each part of the packet's time."""
     start_ns, end_ns = packet.stages[0].start_ns, packet.stages[-1].end_ns
     step = max(1, (end_ns - start_ns) // WIDTH)
-    window = packet.window
+    window = mended(packet.window)
     runs = {
         cpu: [
             _most(CpuTime(records, window.end_ns), at_ns, at_ns + step)
@@ -60,7 +68,10 @@ def timeline(packet: LookedAt) -> Iterator[str]:
     letters = dict(zip((task for task, _ in seen.most_common()), ascii_uppercase, strict=False))
     for cpu, tasks in runs.items():
         yield f"  CPU {cpu:<3} {''.join(_letter(task, letters) for task in tasks)}"
-    named = [f"{letter} {task_name(task, window.tasks)}" for task, letter in letters.items()]
+    named = [
+        f"{letter} {task_name(task, window.tasks, packet.explained.lab)}"
+        for task, letter in letters.items()
+    ]
     yield f"          {time(step)} each; {NOBODY} idle; {'; '.join(named)}"
 
 
@@ -184,16 +195,17 @@ def packet_json(packet: LookedAt) -> JsonObject:
         "seq": packet.seq,
         "rtt_ns": packet.rtt_ns,
         "excess_ns": found.excess_ns,
-        "shares": [_share_json(packet, share, found.tasks) for share in found.shares],
+        "shares": [_share_json(packet, share) for share in found.shares],
     }
 
 
-def _share_json(packet: LookedAt, share: CauseShare, tasks: Mapping[int, Task]) -> JsonObject:
+def _share_json(packet: LookedAt, share: CauseShare) -> JsonObject:
+    found = packet.explained
     return {
         "segment": packet.segments[share.segment],
         "cause": share.cause.value,
         "ns": share.ns,
-        "by": task_name(share.task, tasks),
-        "waited": task_name(share.of, tasks),
-        "text": cause(share, tasks),
+        "by": task_name(share.task, found.tasks, found.lab),
+        "waited": task_name(share.of, found.tasks, found.lab),
+        "text": cause(share, found),
     }

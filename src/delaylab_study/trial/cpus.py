@@ -33,6 +33,7 @@ class CpuTables:
     """The tables `windows`, `cpus` and `tasks` of a trial, as they come."""
 
     machine: str
+    lab: str
     windows: list[dict[str, object]] = field(default_factory=list)
     cpus: list[dict[str, object]] = field(default_factory=list)
     tasks: list[dict[str, object]] = field(default_factory=list)
@@ -41,7 +42,9 @@ class CpuTables:
         """Add the window around a packet."""
         number = len(self.windows)
         span = {"start_ns": window.start_ns, "end_ns": window.end_ns}
-        self.windows.append({"window": number, "machine": self.machine, **packet, **span})
+        self.windows.append(
+            {"window": number, "machine": self.machine, "lab": self.lab, **packet, **span}
+        )
         for each in window.records.values():
             for record in each:
                 self.cpus.append(
@@ -127,7 +130,7 @@ class CpuWatch:
 def watching_cpus(lab: LiveLab, probe: ProbeSpec, sender_agent: str) -> Iterator[CpuWatch]:
     """Record what the CPUs of the sender's machine do for the length of a block, if asked for."""
     machine = lab.machine_of(sender_agent)
-    tables = CpuTables(machine.name)
+    tables = CpuTables(machine.name, lab.name)
     if not probe.causes:
         yield CpuWatch(None, tables)
         return

@@ -21,7 +21,7 @@ from tests.waiting import wait_until
 pytestmark = pytest.mark.root
 
 ASKED = ("ping", "--why", "-c", "150", "-i", "10ms", "127.0.0.1")
-PROGRAMS = 11
+PROGRAMS = 12
 LIBC = ctypes.CDLL(None)
 BPF_SYSCALL, BPF_LINK_GET_NEXT_ID = 321, 31
 NO_RIGHTS = ("setpriv", "--bounding-set=-bpf,-perfmon,-sys_admin")

@@ -24,8 +24,9 @@ use record::{Record, WORDS};
 /// The compiled `bpf/cpus.c`, aligned as the loader needs it.
 static OBJECT: &[u8] = aya::include_bytes_aligned!("../../bpf/cpus.o");
 /// The programs, and the kernel's trace points that they run at.
-const PROGRAMS: [(&str, &str); 11] = [
+const PROGRAMS: [(&str, &str); 12] = [
     ("on_switch", "sched_switch"),
+    ("on_idle", "cpu_idle"),
     ("on_waking", "sched_waking"),
     ("on_softirq_entry", "softirq_entry"),
     ("on_softirq_exit", "softirq_exit"),
@@ -46,7 +47,7 @@ const NAMES: usize = 100_000;
 const NO_RIGHT: &str = "it needs CAP_BPF and CAP_PERFMON, outside of user namespaces";
 const NO_TYPES: &str = "the kernel does not describe its types (BTF)";
 /// The words of a CPU's state, `struct cpu` in `bpf/cpus.c`; the first one counts its records.
-const CPU_WORDS: usize = 8;
+const CPU_WORDS: usize = 16;
 
 /// The layout of `SETTINGS` in `bpf/cpus.c`.
 #[repr(C)]

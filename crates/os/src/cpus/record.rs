@@ -33,7 +33,8 @@ pub enum Deed {
         left: Left,
         /// The number of switches of this CPU, modulo 2^32. Where it grows by more than 1, records are missing.
         switches: u32,
-        /// The time in ns for which the earlier task has run since it began.
+        /// The time in ns for which the earlier task has run since it began; of the idle task how long it was idle,
+        /// or 0 if that is not known.
         ran_ns: u64,
         /// The time that this CPU was in softirqs and in interrupts until now.
         interrupted: Interrupted,

@@ -106,9 +106,9 @@ def packet_json(found: Explained) -> JsonObject:
                 "cause": share.cause.value,
                 "ns": share.ns,
                 "task": share.task,
-                "by": task_name(share.task, found.tasks),
-                "waited": task_name(share.of, found.tasks),
-                "text": cause(share, found.tasks),
+                "by": task_name(share.task, found.tasks, found.lab),
+                "waited": task_name(share.of, found.tasks, found.lab),
+                "text": cause(share, found),
             }
             for share in found.shares
         ],

@@ -10,7 +10,15 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from delaylab.api.causes import CpuWindow, Explained, Stage, WatchedPacket, explain, usual_of
+from delaylab.api.causes import (
+    CpuWindow,
+    Explained,
+    Stage,
+    WatchedPacket,
+    explain,
+    part_of,
+    usual_of,
+)
 from delaylab.api.points import bare
 from delaylab_study.analysis.causes.windows import PacketWindow, windows
 from delaylab_study.analysis.clocks.stations import Station
@@ -59,12 +67,11 @@ def looked_at(study: Study, trial: TrialRecord) -> LookedAtTrial:
     """Return the packets of a trial that were looked at, with the causes of their excess."""
     read = trial_packets(study, trial)
     stations = [at for at in read.packets.stations if len(read.answered)]
-    rows = dict(_stages(read, stations))
+    watched = list(windows(study, trial.id))
+    rows = dict(_stages(read, stations, watched[0].lab)) if watched else {}
     names = [SLIP, *_names(read, stations)]
     found = [
-        (each, rows[each.probe, each.seq])
-        for each in windows(study, trial.id)
-        if (each.probe, each.seq) in rows
+        (each, rows[each.probe, each.seq]) for each in watched if (each.probe, each.seq) in rows
     ]
     quiet = [_watched(each, stages) for each, stages in found if each.usual]
     expected = usual_of(quiet, len(names))
@@ -100,11 +107,11 @@ def _watched(packet: PacketWindow, stages: Sequence[Stage]) -> WatchedPacket:
 
 
 def _stages(
-    read: TrialPackets, stations: Sequence[Station]
+    read: TrialPackets, stations: Sequence[Station], lab: str
 ) -> Iterator[tuple[tuple[int, int], list[Stage]]]:
     """Yield the segments of each packet that all points saw, by its probe and sequence number."""
     answered = read.answered
-    by = [_by(read.trial, station) for station in stations]
+    by = [_by(read.trial, station, lab) for station in stations]
     times = [answered.stations[station].times.to_list() for station in stations]
     scheduled = answered.scheduled.select("probe", "seq", "intended_ns").iter_rows()
     for (probe, seq, due_ns), at_ns in zip(scheduled, zip(*times, strict=True), strict=True):
@@ -118,10 +125,10 @@ def _stages(
         yield (probe, seq), [first, *rest]
 
 
-def _by(trial: TrialRecord, station: Station) -> frozenset[int | str] | None:
-    """Return the place whose program stamps at a point; None if the kernel does."""
+def _by(trial: TrialRecord, station: Station, lab: str) -> frozenset[int | str] | None:
+    """Return the part of the lab whose program stamps at a point; None if the kernel does."""
     place = trial.places.get(station.point)
-    return frozenset({place.at}) if place and bare(station.point) == PROGRAM else None
+    return frozenset({part_of(place.at, lab)}) if place and bare(station.point) == PROGRAM else None
 
 
 def _names(read: TrialPackets, stations: Sequence[Station]) -> list[str]:

@@ -13,8 +13,9 @@ from delaylab_study.dataset.store import Study
 
 @dataclass(frozen=True, slots=True)
 class PacketWindow:
-    """A packet that was looked at, whether it is a usual one, and what the CPUs did around it."""
+    """A packet of a lab, whether it is a usual one, and what the CPUs did around it."""
 
+    lab: str
     probe: int
     seq: int
     usual: bool
@@ -32,6 +33,7 @@ def windows(study: Study, trial: str) -> Iterator[PacketWindow]:
     for row in found.iter_rows(named=True):
         number = row["window"]
         yield PacketWindow(
+            row["lab"],
             row["probe"],
             row["seq"],
             row["usual"],

@@ -75,6 +75,7 @@ COMPARISONS = {
 WINDOWS = {
     "window": pl.UInt32,
     "machine": pl.String,
+    "lab": pl.String,
     "probe": pl.UInt32,
     "seq": pl.UInt32,
     "usual": pl.Boolean,
@@ -226,6 +227,7 @@ MEANINGS: dict[str, dict[str, str]] = {
     "windows": {
         "window": "The number of the window of time around one packet.",
         "machine": "The machine whose CPUs were recorded, by its name in `study.json`.",
+        "lab": "The lab of the trial, as the table `tasks` names it among others.",
         "probe": "The number of the packet's probe.",
         "seq": "The packet's sequence number.",
         "usual": "True for a packet that says what is usual; the others are the slowest, or near "
