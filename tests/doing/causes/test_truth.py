@@ -15,7 +15,8 @@ pytestmark = pytest.mark.root
 STRENGTHS_NS = (1_000_000, 8_000_000)
 INJECTIONS = 10
 SPACING_NS = 100_000_000
-MOSTLY = 0.9
+MOSTLY, SIZED = 0.9, 0.75
+"""The least share of packets that are named right, and of those whose size is right, too."""
 SHORT = [
     case
     for case in CASES
@@ -40,5 +41,5 @@ def test_what_is_injected_is_named(case: Case) -> None:
     known = found.late - found.named["unknown"]
     assert known >= MOSTLY * found.late
     assert found.right >= MOSTLY * known, found.named
-    assert found.within >= MOSTLY * found.right
+    assert found.within >= SIZED * found.right
     assert found.blamed <= (1 - MOSTLY) * (found.others + found.quiet)
