@@ -1,0 +1,82 @@
+"""`delaylab why` names who made a trial's packets slow, from the dataset alone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from delaylab_study.dataset.store import read_study
+from tests.doing.conftest import Run, as_json
+
+pytestmark = pytest.mark.root
+
+CULPRIT = """
+import os, time
+open("/proc/self/comm", "w").write("culprit")
+os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(60))
+while True:
+    time.sleep(0.045)
+    until = time.monotonic() + 0.005
+    while time.monotonic() < until:
+        pass
+"""
+FEWEST_NAMED = 5
+"""The culprit is there for a tenth of the time: some 30 of 300 packets come then."""
+STUDY = """\
+study: why
+lab:
+  lab: why
+  nodes: {one: {cpus: [0]}, two: {cpus: [1]}}
+  links: [{between: [one, two], name: line, delay: 1ms}]
+factors:
+  load: {none: [], culprit: [{command: [python3, FOLDER/culprit.py], on: two}]}
+probe: {from: one, to: two, protocol: udp, count: 300, interval: 7ms, at_rest: 30, causes: true}
+scales: {quick: {repeat: 1}}
+"""
+
+
+def test_a_dataset_says_who_made_its_packets_slow(delaylab: Run, tmp_path: Path) -> None:
+    (tmp_path / "culprit.py").write_text(CULPRIT)
+    (tmp_path / "study.yaml").write_text(STUDY.replace("FOLDER", str(tmp_path)))
+    dataset = tmp_path / "data"
+    delaylab("run", str(tmp_path / "study.yaml"), "--out", str(dataset))
+    _names_the_culprit(delaylab, dataset)
+    _adds_up(delaylab, dataset)
+    _says_it_of_one_trial(delaylab, dataset)
+    for each in dataset.glob("trials/*/windows.parquet"):
+        each.unlink()
+    done = delaylab("why", str(dataset), code=2)
+    (line,) = done.stderr.splitlines()
+    assert "causes: true" in line
+
+
+def _names_the_culprit(delaylab: Run, dataset: Path) -> None:
+    """The culprit is named with the segment, and each CPU has a line."""
+    blocks = delaylab("why", str(dataset), "--slowest", "60").stdout.split("\n\n")
+    assert blocks[0].startswith("load=")
+    named = "node.two waited for a CPU that culprit in node.two had"
+    assert sum(named in block for block in blocks[1:]) >= FEWEST_NAMED, blocks
+    for block in blocks[1:]:
+        lines = block.splitlines()
+        assert "more than usual" in lines[0]
+        assert any(line.startswith("  CPU 1 ") for line in lines)
+        assert "each; · idle; A " in block
+
+
+def _adds_up(delaylab: Run, dataset: Path) -> None:
+    """The shares of a packet are its excess, and causes at quantiles are in JSON."""
+    found = as_json(delaylab("why", str(dataset), "--slowest", "50", "--json"))
+    for packet in found["slowest"]:
+        assert sum(share["ns"] for share in packet["shares"]) == packet["excess_ns"]
+    levels = {each["levels"]: each for each in found["levels"]}
+    (near,) = (each for each in levels["load=culprit"]["at"] if each["quantile"] == "median")
+    assert near["rtt_ns"] > 2_000_000, "twice the link's delay"
+    assert levels["load=none"]["usual"] >= 10
+
+
+def _says_it_of_one_trial(delaylab: Run, dataset: Path) -> None:
+    (trial,) = (each.id for each in read_study(dataset).trials if each.factors["load"] == "culprit")
+    said = delaylab("why", str(dataset), "--trial", trial, "--slowest", "1").stdout
+    assert said.splitlines()[0].startswith("load=culprit: ")
+    assert "load=none" not in said
