@@ -67,6 +67,7 @@ ROOMS_OF_ANALYSIS = [
     "convergence",
     "clocks",
     "packets",
+    "causes",
     "doubts",
     "links",
     "domains",

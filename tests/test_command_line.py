@@ -74,7 +74,19 @@ def test_every_verb_of_a_running_lab_takes_its_name_by_one_option() -> None:
     }
     others = {name for name, _ in commands(get_command(whole()))} - named
     assert others == {
-        *("plan", "graph", "up", "ps", "image", "doctor", "schema", "import", "generate", "place"),
+        *(
+            "plan",
+            "graph",
+            "up",
+            "ps",
+            "image",
+            "doctor",
+            "schema",
+            "import",
+            "generate",
+            "place",
+            "why",
+        ),
         *(
             "run",
             "worker",

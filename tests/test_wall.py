@@ -38,7 +38,18 @@ DOORS_OF_MEANING = {
         "records",
         "verdicts",
     ),
-    *("models", "names", "lab", "kinds", "conditions", "timeline", "cpus", "forwarding", "drawing"),
+    *(
+        "models",
+        "names",
+        "lab",
+        "kinds",
+        "conditions",
+        "timeline",
+        "cpus",
+        "forwarding",
+        "drawing",
+        "causes",
+    ),
 }
 """The laboratory's doors for rooms that need no machine, no agent and no running lab."""
 

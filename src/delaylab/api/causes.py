@@ -8,7 +8,7 @@ from delaylab.causes.mended import mended
 from delaylab.causes.records import IDLE, CpuRecord, CpuWindow, How, Task, What, by_cpu, part_of
 from delaylab.causes.shares import CauseShare
 from delaylab.causes.walk import Cause, Stage
-from delaylab.causes.words import cause, sentence, task_name
+from delaylab.causes.words import cause, task_name
 
 __all__ = [
     "IDLE",
@@ -28,7 +28,6 @@ __all__ = [
     "explain",
     "mended",
     "part_of",
-    "sentence",
     "task_name",
     "usual_of",
 ]

@@ -10,9 +10,7 @@ One directory per study::
     trials/ID/progress.parquet       only if the trial has work that showed progress
     trials/ID/{changes,wrong,fates}.parquet only if the lab has routing daemons
     trials/ID/comparisons.parquet    only if its machines have several clocks
-    trials/ID/windows.parquet        only if its probe has `causes`, as the next two
-    trials/ID/cpus.parquet
-    trials/ID/tasks.parquet
+    trials/ID/windows.parquet        only if its probe has `causes`; also cpus and tasks
     trials.parquet                   all trials in one table, derived from the trial.json files
 
 A trial's directory appears whole, by one rename, or not at all; it is never changed afterwards.
@@ -44,7 +42,7 @@ from delaylab_study.dataset.blocks import numbered
 from delaylab_study.dataset.records.reading import parse_json, read_json
 from delaylab_study.dataset.records.study import StudyRecord
 from delaylab_study.dataset.records.table_checks import check_table, read_table
-from delaylab_study.dataset.records.tables import OF_PROBE, OPTIONAL, TABLES
+from delaylab_study.dataset.records.tables import OF_CPUS, OF_PROBE, OPTIONAL, TABLES
 from delaylab_study.dataset.records.trial import TableFile, TrialRecord
 from delaylab_study.dataset.records.trial_checks import check_trial
 from delaylab_study.dataset.roles import with_roles
@@ -113,21 +111,10 @@ class Study:
         """Return the clock comparisons of a trial's machines; no rows if there are none."""
         return self._optional(trial, "comparisons")
 
-    def has_windows(self, trial: str) -> bool:
-        """Return True if CPUs were recorded around packets of a trial."""
-        return self.table_file(trial, "windows").exists()
-
-    def windows(self, trial: str) -> pl.DataFrame:
-        """Return the windows of time around packets in which CPUs were recorded."""
-        return self._optional(trial, "windows")
-
-    def cpus(self, trial: str) -> pl.DataFrame:
-        """Return what the CPUs did in these windows."""
-        return self._optional(trial, "cpus")
-
-    def tasks(self, trial: str) -> pl.DataFrame:
-        """Return the tasks that are named in these windows."""
-        return self._optional(trial, "tasks")
+    def of_cpus(self, trial: str) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]:
+        """Return the windows around packets, what CPUs did in them, and the tasks they name."""
+        windows, cpus, tasks = (self._optional(trial, name) for name in OF_CPUS)
+        return windows, cpus, tasks
 
     def _optional(self, trial: str, name: str) -> pl.DataFrame:
         """Return a table; one without rows if the trial has none."""

@@ -1,4 +1,4 @@
-"""What the CPUs did around some packets of a trial, which `delaylab why` reads."""
+"""Records of CPUs around some packets of a trial, which `delaylab why` reads."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from delaylab.api.agents import CpuRecording, Hello
 from delaylab.api.causes import CpuWindow
 from delaylab.api.records import Doubt, DoubtKind, doubt
 from delaylab.api.running import LiveLab
-from delaylab_study.dataset.records.tables import TABLES
+from delaylab_study.dataset.records.tables import OF_CPUS, TABLES
 from delaylab_study.study_file.probe import ProbeSpec
 
 SLOWEST, AT_QUANTILE, USUAL = 100, 20, 60
@@ -26,6 +26,8 @@ NEAR_NS = 100_000
 BEFORE_NS, AFTER_NS = 20_000_000, 1_000_000
 """The time around a packet of which records are kept."""
 UNTAPPED = "untapped"
+Row = tuple[int | str | None, ...]
+"""A row of a table, in the order of its columns (`TABLES`)."""
 
 
 @dataclass(eq=False)
@@ -34,53 +36,39 @@ class CpuTables:
 
     machine: str
     lab: str
-    windows: list[dict[str, object]] = field(default_factory=list)
-    cpus: list[dict[str, object]] = field(default_factory=list)
-    tasks: list[dict[str, object]] = field(default_factory=list)
+    windows: list[Row] = field(default_factory=list)
+    cpus: list[Row] = field(default_factory=list)
+    tasks: list[Row] = field(default_factory=list)
 
-    def add(self, packet: dict[str, object], window: CpuWindow) -> None:
+    def add(self, probe: int, seq: int, usual: bool, window: CpuWindow) -> None:
         """Add the window around a packet."""
         number = len(self.windows)
-        span = {"start_ns": window.start_ns, "end_ns": window.end_ns}
-        self.windows.append(
-            {"window": number, "machine": self.machine, "lab": self.lab, **packet, **span}
-        )
+        span = window.start_ns, window.end_ns
+        self.windows.append((number, self.machine, self.lab, probe, seq, usual, *span))
         for each in window.records.values():
-            for record in each:
-                self.cpus.append(
-                    {
-                        "window": number,
-                        "time_ns": record.time_ns,
-                        "cpu": record.cpu,
-                        "did": record.what.value,
-                        "how": record.how.value or None,
-                        "task": record.task,
-                        "other": record.other,
-                        "number": record.number,
-                        "length_ns": record.length_ns,
-                        "softirqs": record.softirqs,
-                        "interrupts": record.interrupts,
-                    }
+            self.cpus += (
+                (
+                    *(number, record.time_ns, record.cpu, record.what.value),
+                    *(record.how.value or None, record.task, record.other, record.number),
+                    *(record.length_ns, record.softirqs, record.interrupts),
                 )
-        for number_of_task, task in window.tasks.items():
-            self.tasks.append(
-                {
-                    "window": number,
-                    "task": number_of_task,
-                    "process": task.process,
-                    "program": task.name or None,
-                    "known": task.placed,
-                    "lab": task.lab,
-                    "part": task.place,
-                    "agent": task.of_agent,
-                }
+                for record in each
             )
+        self.tasks += (
+            (
+                *(number, of, task.process, task.name or None, task.placed),
+                *(task.lab, task.place, task.of_agent),
+            )
+            for of, task in window.tasks.items()
+        )
 
     @property
     def tables(self) -> dict[str, pl.DataFrame]:
         """Return the tables by name."""
-        rows = {"windows": self.windows, "cpus": self.cpus, "tasks": self.tasks}
-        return {name: pl.DataFrame(each, schema=dict(TABLES[name])) for name, each in rows.items()}
+        rows = zip(OF_CPUS, (self.windows, self.cpus, self.tasks), strict=True)
+        return {
+            name: pl.DataFrame(each, schema=dict(TABLES[name]), orient="row") for name, each in rows
+        }
 
 
 @dataclass(eq=False)
@@ -108,9 +96,9 @@ class CpuWatch:
         if self._other_clock:
             return
         for packet in chosen(answered(pl.concat(packets), pl.concat(stamps))).iter_rows(named=True):
-            named = {name: packet[name] for name in ("probe", "seq", "usual")}
+            then = partial(self.tables.add, packet["probe"], packet["seq"], packet["usual"])
             start_ns, end_ns = packet["due_ns"] - BEFORE_NS, packet["until_ns"] + AFTER_NS
-            self.recording.ask(start_ns, end_ns, partial(self.tables.add, named))
+            self.recording.ask(start_ns, end_ns, then)
         self.recording.end()
 
     @property

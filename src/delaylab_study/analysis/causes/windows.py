@@ -24,10 +24,9 @@ class PacketWindow:
 
 def windows(study: Study, trial: str) -> Iterator[PacketWindow]:
     """Yield the windows of a trial, in the order of its packets; none if no CPUs were recorded."""
-    found = study.windows(trial)
+    found, records, tasks = study.of_cpus(trial)
     if not len(found):
         return
-    records, tasks = study.cpus(trial), study.tasks(trial)
     of_window = {key[0]: each for key, each in records.partition_by("window", as_dict=True).items()}
     named = {key[0]: each for key, each in tasks.partition_by("window", as_dict=True).items()}
     for row in found.iter_rows(named=True):

@@ -123,9 +123,9 @@ ADDED = {"hosts": {"machine": LOCAL_NAME}}
 """Columns that tables of earlier versions lack, and the value that all their rows have."""
 OF_ROUTERS = frozenset({"changes", "wrong", "fates"})
 """Tables of a trial whose lab has routing daemons."""
-OF_CPUS = frozenset({"windows", "cpus", "tasks"})
+OF_CPUS = ("windows", "cpus", "tasks")
 """Tables of a trial whose probe has `causes`."""
-OPTIONAL = frozenset({"answers", "progress", "comparisons"}) | OF_ROUTERS | OF_CPUS
+OPTIONAL = frozenset({"answers", "progress", "comparisons", *OF_CPUS}) | OF_ROUTERS
 """Tables that a trial has only if there is something in them."""
 OF_PROBE = frozenset({"stamps", "probes"})
 """Tables that a trial without a probe does not have."""
