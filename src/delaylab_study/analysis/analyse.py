@@ -10,6 +10,7 @@ import polars as pl
 
 from delaylab.api.progress import Progress, silent
 from delaylab.api.records import Doubt, each_once
+from delaylab_study.analysis.causes.quantiles import causes_of
 from delaylab_study.analysis.convergence.recorded import SeenTrial, seen
 from delaylab_study.analysis.delay_by_share import delays_by_share
 from delaylab_study.analysis.doubts.clocks import clock_doubts
@@ -205,6 +206,7 @@ def _packets(read: GroupRead) -> GroupPackets:
         astray=[each for each in lost_ways if each],
         clean=clean,
         judged=clean.samples if clean else None,
+        causes=causes_of(read.study, read.trials),
     )
 
 

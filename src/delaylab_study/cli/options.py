@@ -51,6 +51,7 @@ class CsvTable(StrEnum):
     EVENTS = "events"
     LEVELS = "levels"
     POOLING = "pooling"
+    CAUSES = "causes"
     NODES = "nodes"
     MESSAGES = "messages"
     FIGURES = "figures"

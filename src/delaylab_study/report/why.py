@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from string import ascii_uppercase
 
-import numpy as np
 from rich.console import Console
 from rich.table import Table
 
 from delaylab.api.causes import (
     IDLE,
-    Cause,
     CauseShare,
     CpuTime,
     cause,
@@ -22,19 +19,15 @@ from delaylab.api.causes import (
 )
 from delaylab.api.files import JsonObject, printable
 from delaylab_study.analysis.causes.explained import LookedAt, LookedAtTrial
+from delaylab_study.analysis.causes.quantiles import AtQuantile, at_quantiles
 
 SMALL = 0.03
 """The share of a packet's excess below which a cause has no line."""
 WIDTH = 60
 """The columns of a CPU's line."""
 NOBODY, UNSEEN, OTHER = "·", "?", "+"
-QUANTILES = (("median", 0.5), ("p99", 0.99), ("p99.9", 0.999))
-NEAR = 20
-"""The packets around a quantile whose causes are averaged."""
 LEAST_SHOWN_NS = 1_000
 """The least time of a cause that has a row."""
-FEWEST_BEYOND = 5
-"""The fewest packets beyond a quantile for which it is given."""
 
 
 def lines(packet: LookedAt) -> Iterator[str]:
@@ -87,33 +80,6 @@ def _letter(task: int | None, letters: Mapping[int, str]) -> str:
     if task is None:
         return UNSEEN
     return NOBODY if task == IDLE else letters.get(task, OTHER)
-
-
-@dataclass(frozen=True, slots=True)
-class AtQuantile:
-    """The mean time of each cause in ns, of packets near a quantile of the round trips."""
-
-    name: str
-    rtt_ns: float
-    causes: Mapping[Cause, float]
-
-
-def at_quantiles(trials: Sequence[LookedAtTrial]) -> list[AtQuantile]:
-    """Return the causes near the median, p99 and p99.9 of trials that have the same levels."""
-    packets = [packet for each in trials for packet in each.packets]
-    rtts_ns = np.concatenate([each.rtts_ns for each in trials])
-    found = []
-    for name, share in QUANTILES if packets and len(rtts_ns) else ():
-        if (1 - share) * len(rtts_ns) < FEWEST_BEYOND:
-            continue
-        rtt_ns = float(np.quantile(rtts_ns, share))
-        near = sorted(packets, key=lambda packet: abs(packet.rtt_ns - rtt_ns))[:NEAR]
-        total = Counter[Cause]()
-        for packet in near:
-            total.update(packet.explained.by_cause)
-        causes = {each: ns / len(near) for each, ns in total.most_common()}
-        found.append(AtQuantile(name, rtt_ns, causes))
-    return found
 
 
 def time(ns: float, *, signed: bool = False) -> str:

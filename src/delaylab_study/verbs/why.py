@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from delaylab.api.errors import BadInput
-from delaylab_study.analysis.causes.explained import LookedAt, LookedAtTrial, looked_at
+from delaylab_study.analysis.causes.explained import LookedAt, LookedAtTrial, looked_at, recorded
 from delaylab_study.dataset.store import Study
 
 NOT_RECORDED = "give its study's probe `causes: true`, and run it again"
@@ -29,8 +29,7 @@ def why(study: Study, slowest: int, trial: str | None) -> WhyOfStudy:
     if trial is not None and trial not in known:
         raise BadInput(f"no trial {trial!r}", str(study.directory), f"one of: {', '.join(known)}")
     wanted = [known[trial]] if trial is not None else list(known.values())
-    recorded = [each for each in wanted if study.table_file(each.id, "windows").exists()]
-    found = [looked_at(study, each) for each in recorded]
+    found = [looked_at(study, each) for each in wanted if recorded(study, each)]
     if not found:
         raise BadInput("no CPUs were recorded", str(study.directory), NOT_RECORDED)
     packets = [packet for each in found for packet in each.packets]

@@ -73,6 +73,10 @@ def _adds_up(delaylab: Run, dataset: Path) -> None:
     (near,) = (each for each in levels["load=culprit"]["at"] if each["quantile"] == "median")
     assert near["rtt_ns"] > 2_000_000, "twice the link's delay"
     assert levels["load=none"]["usual"] >= 10
+    head, *rows = delaylab("show", str(dataset), "--csv", "causes").stdout.splitlines()
+    assert head.startswith("levels,near,rtt_us,")
+    assert "run_queue_wait_us" in head
+    assert {"load=none,median", "culprit,median"} <= {",".join(row.split(",")[:2]) for row in rows}
 
 
 def _says_it_of_one_trial(delaylab: Run, dataset: Path) -> None:

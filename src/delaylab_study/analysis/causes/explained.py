@@ -63,6 +63,11 @@ class LookedAtTrial:
     rtts_ns: NDArray[np.int64]
 
 
+def recorded(study: Study, trial: TrialRecord) -> bool:
+    """Return True if CPUs were recorded around packets of a trial."""
+    return study.table_file(trial.id, "windows").exists()
+
+
 def looked_at(study: Study, trial: TrialRecord) -> LookedAtTrial:
     """Return the packets of a trial that were looked at, with the causes of their excess."""
     read = trial_packets(study, trial)

@@ -10,6 +10,7 @@ from delaylab_study.dataset.records.trial import TrialRecord
 from delaylab_study.report.sections import (
     accounting,
     astray,
+    causes,
     claims,
     clean,
     clocks,
@@ -49,7 +50,8 @@ TERMINAL: Sections = (
     *_WORK,
     clean.section,
     *(accounting.section, astray.section, outages.section, claims.section, links.section),
-    *(slowest.section, machine.section, loads.section, cost.section, doubts.section),
+    *(causes.section, slowest.section, machine.section, loads.section, cost.section),
+    doubts.section,
 )
 PAGE: Sections = (
     *_FIRST,
@@ -57,7 +59,7 @@ PAGE: Sections = (
     over_time.section,
     *_WORK,
     clean.section,
-    *(claims.section, figures.section, layers.section, links.section),
+    *(claims.section, figures.section, layers.section, causes.section, links.section),
     *(doubts.section, machine.section, loads.section, cost.section, clocks.section),
     *(accounting.section, astray.section, run.section),
 )
@@ -67,6 +69,7 @@ TABLES: dict[str, Callable[[Report], Section]] = {
     "events": convergence.section,
     "levels": levels.section,
     "pooling": pooling.section,
+    "causes": causes.section,
     **dict.fromkeys(("nodes", "messages", "figures"), work.section),
     "scaling": scaling.section,
     **dict.fromkeys(("claims", "scenarios"), claims.section),
@@ -85,6 +88,7 @@ TABLES: dict[str, Callable[[Report], Section]] = {
 STUDY_JSON: tuple[Callable[[Report], JsonObject], ...] = (
     *(head.study_json, way.study_json, levels.study_json, work.study_json, scaling.study_json),
     *(cost.study_json, claims.study_json, doubts.study_json, pooling.study_json),
+    causes.study_json,
 )
 TRIAL_JSON: tuple[Callable[[TrialRecord, Group | None], JsonObject], ...] = (
     *(doubts.trial_json, accounting.trial_json, astray.trial_json, way.trial_json),
