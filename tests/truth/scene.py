@@ -146,7 +146,7 @@ def run(made: Scene, by: subprocess.Popen[str], plan: Pairs, *, realtime: bool =
         stack.callback(session.close)
         recording = CpuRecording(session)
         recording.await_ready()
-        why = WhyWatch(recording, made.sender_pid)
+        why = WhyWatch(recording, frozenset({made.sender_pid}))
 
         def note(packet: PingPacket) -> None:
             packets.append(packet)

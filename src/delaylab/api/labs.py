@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from delaylab.agent.wire.programs import ProgramState
 from delaylab.api.loading import File, lab_of
 from delaylab.api.pings import options
+from delaylab.causes.records import part_of
 from delaylab.errors import BadInput, DelaylabError
 from delaylab.lab.attach import attach as attach_lab
 from delaylab.lab.links import link_engines
 from delaylab.lab.programs import programs
 from delaylab.lab.running import LiveLab
 from delaylab.lab.start import temporary
+from delaylab.resolve.agent_names import node_agent
 from delaylab.resolve.lab import Lab
 from delaylab.spec.conditions.words import one_line
 from delaylab.spec.programs import ProgramSpec
@@ -134,6 +136,7 @@ class Node:
         interval: str = "200ms",
         size: int = 56,
         realtime: bool = True,
+        why: bool = False,
     ) -> PingResult:
         """Ping a node of the lab or an address from this node, as `delaylab.ping` does.
 
@@ -141,7 +144,9 @@ class Node:
         """
         address = self._address_of(to) if isinstance(to, Node) else to
         given = options(address, count, interval, size, None, realtime=realtime)
-        return ping_verb.run(given, session=self._lab.node_session(self.name))
+        part = part_of(node_agent(self.name), self._lab.name)
+        session = self._lab.node_session(self.name)
+        return ping_verb.run(replace(given, why=why), session=session, part=part)
 
     def _address_of(self, other: Node) -> str:
         known = other.addresses

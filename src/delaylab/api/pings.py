@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Literal
 
 from delaylab.errors import BadInput
@@ -20,16 +21,19 @@ def ping(
     size: int = 56,
     ip: Literal[4, 6] | None = None,
     realtime: bool = True,
+    why: bool = False,
 ) -> PingResult:
     """Ping a host, and tell how much of the round trip this machine itself added.
 
     `interval` is the time between packets; "0" sends as fast as replies come. `size` is the payload
     in bytes, 24 at least, `ip` the version if only one is wanted; `realtime` asks for real-time
-    scheduling, where it is allowed.
+    scheduling, where it is allowed. `why` asks for the causes of late packets, in the result's
+    `why`.
     Raise BadInput for a host without an address and for impossible options, DelaylabError if
     packets cannot be sent.
     """
-    return verb.run(options(host, count, interval, size, ip, realtime=realtime))
+    asked = options(host, count, interval, size, ip, realtime=realtime)
+    return verb.run(replace(asked, why=why))
 
 
 def options(

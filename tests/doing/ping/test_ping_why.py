@@ -14,6 +14,8 @@ from pathlib import Path
 
 import pytest
 
+import delaylab as delaylab_api
+from delaylab.causes.words import sentence
 from tests.doing.conftest import DELAYLAB, Run, as_json
 from tests.truth.scene import injector
 from tests.waiting import wait_until
@@ -22,6 +24,13 @@ pytestmark = pytest.mark.root
 
 ASKED = ("ping", "--why", "-c", "150", "-i", "10ms", "127.0.0.1")
 PROGRAMS = 12
+LAB = """\
+lab: why
+nodes: {one: {cpus: [0]}, two: {cpus: [0]}}
+links: [{between: [one, two], delay: 1ms}]
+"""
+FEWEST = 3
+"""Of 300 packets some 40 are sent in a burst, or answered in one."""
 LIBC = ctypes.CDLL(None)
 BPF_SYSCALL, BPF_LINK_GET_NEXT_ID = 321, 31
 NO_RIGHTS = ("setpriv", "--bounding-set=-bpf,-perfmon,-sys_admin")
@@ -59,6 +68,22 @@ def test_who_had_the_cpu_is_named_on_the_late_line_and_in_json() -> None:
         for packet in found["packets"]
         for share in packet["shares"]
     )
+
+
+def test_a_node_of_a_lab_pings_another_one_and_what_held_it_up_is_named(tmp_path: Path) -> None:
+    file = tmp_path / "lab.yaml"
+    file.write_text(LAB)
+    cpu = min(os.sched_getaffinity(0))
+    with delaylab_api.up(file) as lab:
+        one, two = lab.node("one"), lab.node("two")
+        with bursts(cpu):
+            found = one.ping(two, count=300, interval="7ms", why=True).why
+    assert found is not None
+    assert found.failed is None
+    named = [sentence(each) for each in found.explained]
+    held = r"node\.one waited for a CPU that inject-fifo \(foreign, \d+\) had"
+    assert sum(bool(re.search(held, each)) for each in named) >= FEWEST, named
+    assert all(each.lab is not None for each in found.explained)
 
 
 def test_every_switch_is_recorded_or_counted_as_hidden(delaylab: Run) -> None:

@@ -81,7 +81,10 @@ class LateFound:
             yield f"  {lost} records were overwritten before they were read"
         seen, unseen = sum(each.switches for each in cpus), sum(each.unseen for each in cpus)
         if unseen:
-            yield f"  the kernel hid {unseen} of {seen + unseen} switches: their time is unknown"
+            yield (
+                f"  the kernel hid {unseen} of {seen + unseen} switches: some of that time is "
+                "unknown"
+            )
 
     def as_json(self) -> JsonObject:
         """Return the late packets as `ping --json` prints them."""

@@ -194,11 +194,13 @@ def run(
     console: Console | None = None,
     session: Session | None = None,
     watch: OnPacket | None = None,
+    part: str | None = None,
 ) -> PingResult:
     """Ping a host; print each reply if there is a console.
 
     `session` is one with the agent that sends, by default one of this machine, which is then
-    watched; it is closed. `watch` is called with each packet once its fate is known.
+    watched; it is closed. `part` is the part of a lab that the agent is in (`part_of`). `watch` is
+    called with each packet once its fate is known.
     """
     check(options)
     address = resolve(options.host, options.version, options.origin.interface)
@@ -208,7 +210,7 @@ def run(
     with ExitStack() as stack:
         stack.callback(session.close)
         told = None if console is None or options.quiet else partial(_tell_why, console)
-        why = stack.enter_context(explaining(session, told)) if options.why else None
+        why = stack.enter_context(explaining(session, part, told)) if options.why else None
         with printer(console, options, address) as show:
             also = [watch, why.add if why else None]
             shown_to = [show, *(each for each in also if each is not None)]

@@ -37,11 +37,11 @@ OnWhy = Callable[[Explained], None]
 class WhyWatch:
     """The packets of a ping that are looked at, and why the late ones were late.
 
-    `sender` is the process that sends. `on_why` is called with each late packet.
+    `by` is the process that sends, or the part of a lab. `on_why` is called with each late packet.
     """
 
     recording: CpuRecording
-    sender: int
+    by: frozenset[int | str]
     on_why: OnWhy | None = None
     explained: list[Explained] = field(default_factory=list)
     late: int = 0
@@ -57,7 +57,7 @@ class WhyWatch:
 
     def add(self, packet: PingPacket) -> None:
         """Look at a packet, if it is late, or now and then if it is not."""
-        stages, took_ns = stages_of(packet, self.sender), took_of(packet)
+        stages, took_ns = stages_of(packet, self.by), took_of(packet)
         if stages is None or took_ns is None or packet.duplicates:
             return
         self._seen += 1
@@ -132,12 +132,11 @@ class WhyWatch:
         return found
 
 
-def stages_of(packet: PingPacket, sender: int) -> list[Stage] | None:
-    """Return the segments of an answered packet; None if its times are not known."""
+def stages_of(packet: PingPacket, program: frozenset[int | str]) -> list[Stage] | None:
+    """Return the segments of an answered packet that a program sent; None without its times."""
     sent_ns, rtt_ns = packet.sent_ns, packet.rtt_user_ns
     if sent_ns is None or rtt_ns is None or packet.handshake_ns is not None:
         return None
-    program: frozenset[int | str] = frozenset({sender})
     due_ns = sent_ns - max(0, packet.slip_ns or 0)
     late = Stage(start_ns=due_ns, end_ns=sent_ns, by=program, timer=True)
     left_ns, kernel_ns = packet.left_ns, packet.rtt_kernel_ns
@@ -160,15 +159,19 @@ def took_of(packet: PingPacket) -> int | None:
 
 
 @contextmanager
-def explaining(sender: Session, on_why: OnWhy | None = None) -> Iterator[WhyWatch]:
+def explaining(
+    sender: Session, part: str | None, on_why: OnWhy | None = None
+) -> Iterator[WhyWatch]:
     """Record this machine's CPUs for the length of a block, for packets that a session sends.
 
-    Where nobody may record them, the recording has failed from the start.
+    `part` is the part of a lab that the session is with, None outside of labs. Where nobody may
+    record CPUs, the recording has failed from the start.
     """
     session = LOCAL.session()
     try:
         recording = CpuRecording(session)
         recording.await_ready()
-        yield WhyWatch(recording, sender.call(Hello()).done.pid, on_why)
+        by: int | str = sender.call(Hello()).done.pid if part is None else part
+        yield WhyWatch(recording, frozenset({by}), on_why)
     finally:
         session.close()
