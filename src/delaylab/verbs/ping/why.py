@@ -24,6 +24,8 @@ NEAR_NS = 100_000
 """The most time by which a usual packet takes longer than the median."""
 FIRST, EVERY_NS, MOST_USUAL = 20, 200_000_000, 100
 """Usual packets that are looked at: the first ones, then one in so much time, the last so many."""
+GROWN = 1.2
+"""The factor by which usual packets are more when what they take is worked out anew."""
 MOST_LATE_PER_S = 50
 """The most late packets in a second that are looked at."""
 BEFORE_NS, AFTER_NS = 20_000_000, 1_000_000
@@ -52,7 +54,7 @@ class WhyWatch:
     )
     _next_usual_ns: int = 0
     _looked_at: deque[int] = field(default_factory=lambda: deque(maxlen=MOST_LATE_PER_S))
-    _expected: tuple[int, Usual] | None = None
+    _expected: dict[int, tuple[int, Usual]] = field(default_factory=dict)
     _seen: int = 0
 
     def add(self, packet: PingPacket) -> None:
@@ -124,11 +126,12 @@ class WhyWatch:
             for _, took_ns, each in self._usual
             if took_ns <= median + NEAR_NS and len(each.stages) == segments
         ]
-        if self._expected is not None and len(near) < 1.2 * self._expected[0] + 1:
-            return self._expected[1]
+        packets, known = self._expected.get(segments, (0, None))
+        if known is not None and len(near) < GROWN * packets:
+            return known
         found = usual_of(near, segments)
         if found is not None:
-            self._expected = len(near), found
+            self._expected[segments] = len(near), found
         return found
 
 
