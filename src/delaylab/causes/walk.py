@@ -196,9 +196,10 @@ class Walker:
             yield CausePiece(Cause.SOFTIRQ, now_ns - since, waking.other, task, waking.cpu)
             now_ns = place.now_ns = since
         if task == place.receiver or (state.start_ns <= start_ns and not timer):
-            # It waited for the packet, which came from somewhere else.
+            # It waited for the packet, which came from somewhere else. In a lab that is no answer.
             place.now_ns, place.task = start_ns, None
-            yield CausePiece(Cause.BEYOND, now_ns - start_ns, of=task)
+            cause = Cause.UNKNOWN if self._labs else Cause.BEYOND
+            yield CausePiece(cause, now_ns - start_ns, of=task)
             return
         place.now_ns = since_ns
         known = self.recorded.tasks.get(task)
