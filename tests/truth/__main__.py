@@ -26,17 +26,18 @@ def main() -> None:
     parser.add_argument("--write", action="store_true")
     asked = parser.parse_args()
     found = [Judged() for _ in CASES]
-    for number in range(asked.runs):
+    for number in range(1, asked.runs + 1):
         for case, judged in zip(CASES, found, strict=True):
             plan = draw(case, asked.injections)
-            print(f"{number + 1} of {asked.runs}, {case.name}: sealed {plan.seal}", flush=True)
+            print(f"{number} of {asked.runs}, {case.name}: sealed {plan.seal}", flush=True)
             judged.add(blind(case, plan))
             print(f"  opened: salt {plan.salt}, {plan.injections}", flush=True)
-    text = "\n".join(_tables(found, asked.runs, asked.injections))
+        # What was run is kept, also if a later run fails.
+        text = "\n".join(_tables(found, number, asked.injections))
+        if asked.write:
+            before, mark, _ = PAGE.read_text().partition(MARK)
+            PAGE.write_text(f"{before}{mark}\n{text}\n")
     print(text)
-    if asked.write:
-        before, mark, _ = PAGE.read_text().partition(MARK)
-        PAGE.write_text(f"{before}{mark}\n{text}\n")
 
 
 def _tables(found: list[Judged], runs: int, injections: int) -> Iterator[str]:

@@ -138,6 +138,15 @@ static __always_inline struct cpu *this_cpu(__u32 *number)
 	return *number < SETTINGS.cpus ? bpf_map_lookup_elem(&CPUS, number) : 0;
 }
 
+/* Return the time since a time. The clock may go back by some ns when the kernel adjusts it
+ * (`ktime_get_mono_fast_ns`). */
+static __always_inline __u64 since(__u64 time)
+{
+	__u64 now = bpf_ktime_get_ns();
+
+	return now > time ? now - time : 0;
+}
+
 /* Write a record of this CPU. An interrupt may write others between the time and the place of this one. */
 static __always_inline void write(struct cpu *cpu, __u32 number, __u8 kind, __u8 flags, __u32 a, __u32 b,
 				  __u32 c, __u64 d, __u64 e)
@@ -187,7 +196,7 @@ static __always_inline __u8 left(struct task_struct *task, bool preempt, unsigne
 
 static __always_inline __u64 idle_for(const struct cpu *cpu)
 {
-	return cpu->idle_since ? bpf_ktime_get_ns() - cpu->idle_since : 0;
+	return cpu->idle_since ? since(cpu->idle_since) : 0;
 }
 
 SEC("tp_btf/sched_switch")
@@ -275,15 +284,15 @@ int BPF_PROG(on_softirq_exit, unsigned int softirq)
 {
 	__u32 number;
 	struct cpu *cpu = this_cpu(&number);
-	__s64 took;
+	__u64 took, irq;
 
 	if (!cpu || !cpu->softirq_began)
 		return 0;
-	took = bpf_ktime_get_ns() - (cpu->softirq_began & ~NUMBER) - (cpu->irq_ns - cpu->irq_before);
+	took = since(cpu->softirq_began & ~NUMBER);
+	irq = cpu->irq_ns - cpu->irq_before;
 	cpu->softirq_began = 0;
 	/* An interrupt may have come after `irq_before` was read, and before the softirq began. */
-	if (took < 0)
-		took = 0;
+	took = took > irq ? took - irq : 0;
 	cpu->softirq_ns += took;
 	if (took >= LONG_NS)
 		write(cpu, number, SOFTIRQ, 0, softirq, 0, 0, took, interrupted(cpu));
@@ -297,7 +306,7 @@ static __always_inline void end_interrupt(struct cpu *cpu, __u32 number, __u64 *
 
 	if (!*began)
 		return;
-	took = bpf_ktime_get_ns() - *began;
+	took = since(*began);
 	*began = 0;
 	cpu->irq_ns += took;
 	if (took >= LONG_NS)

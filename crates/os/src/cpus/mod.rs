@@ -264,8 +264,10 @@ impl Rings {
     /// Return a record of a CPU by its number; `None` while it is being written.
     fn record(&self, cpu: usize, number: u64) -> Option<Record> {
         let place = cpu as u64 * self.length + number % self.length;
-        let record = Record::of_words(self.records.words(place as usize * WORDS));
-        (record.lap == (number / self.length + 1) as u16).then_some(record)
+        // The lap is written last, so it is looked at before all else is read.
+        let lap = |record: Record| record.lap == (number / self.length + 1) as u16;
+        let read = || Record::of_words(self.records.words(place as usize * WORDS));
+        lap(read()).then(read)
     }
 }
 
