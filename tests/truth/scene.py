@@ -36,7 +36,7 @@ Pairs = Sequence[tuple[int, int]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Seen:
-    """What one run saw: all packets, why the late ones were late, and what was injected.
+    """The packets of one run, why the late ones were late, and what was injected.
 
     `injected` are times of start and end in ns since 1970, by the injector's own log, `doubtful`
     those of which it does not know if they were as planned. `quiet` are
