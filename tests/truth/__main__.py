@@ -9,6 +9,7 @@ import argparse
 from collections.abc import Iterator
 from datetime import date
 from pathlib import Path
+from textwrap import fill
 
 from delaylab.machines.description import cpu_name
 from tests.truth.blind import LEAST_NS, MOST_NS, blind, draw
@@ -17,6 +18,7 @@ from tests.truth.judging import Judged, quantile_us
 
 PAGE = Path("docs/truth.md")
 MARK = "<!-- results -->"
+WIDTH = 100
 
 
 def main() -> None:
@@ -42,11 +44,13 @@ def main() -> None:
 
 def _tables(found: list[Judged], runs: int, injections: int) -> Iterator[str]:
     least, most = LEAST_NS / 1e6, MOST_NS / 1e6
-    yield (
+    yield fill(
         f"{runs} blind runs of each cause with {injections} injections each, of {least:g} to "
         f"{most:g} ms. *Late*: packets that it made late by 0.5 ms or more, by the injector's own "
         "log. *Size right*: within 20 µs or 10 %. *Blamed*: packets without it, late or not, of "
-        "which it is said to have taken 0.1 ms or more."
+        "which it is said to have taken 0.1 ms or more.",
+        WIDTH,
+        break_on_hyphens=False,
     )
     yield ""
     yield "| injected | late | named right | size right | size off by, µs: median, p90 | blamed |"

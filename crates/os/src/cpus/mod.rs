@@ -5,6 +5,7 @@
 //! window of time can be read after it has passed ([`Recorder::window`]).
 
 mod record;
+mod rings;
 
 use std::collections::{HashSet, VecDeque};
 use std::error::Error;
@@ -20,6 +21,7 @@ pub use record::{Deed, Interrupted, Left, Task, Waker};
 use crate::bpf::{SharedArray, refused};
 use crate::clock::Monotonic;
 use record::{Record, WORDS};
+use rings::{CPU_WORDS, Rings};
 
 /// The compiled `bpf/cpus.c`, aligned as the loader needs it.
 static OBJECT: &[u8] = aya::include_bytes_aligned!("../../bpf/cpus.o");
@@ -46,8 +48,6 @@ const MEMORY: usize = 128 << 20;
 const NAMES: usize = 100_000;
 const NO_RIGHT: &str = "it needs CAP_BPF and CAP_PERFMON, outside of user namespaces";
 const NO_TYPES: &str = "the kernel does not describe its types (BTF)";
-/// The words of a CPU's state, `struct cpu` in `bpf/cpus.c`; the first one counts its records.
-const CPU_WORDS: usize = 16;
 
 /// The layout of `SETTINGS` in `bpf/cpus.c`.
 #[repr(C)]
@@ -59,14 +59,6 @@ struct Settings {
 
 // SAFETY: plain integers without padding.
 unsafe impl Pod for Settings {}
-
-/// The rings of all CPUs, which the programs write.
-struct Rings {
-    records: SharedArray,
-    cpus: SharedArray,
-    /// The number of records of a ring, a power of 2.
-    length: u64,
-}
 
 /// The records of a CPU that are kept.
 #[derive(Debug, Default)]
@@ -246,28 +238,6 @@ impl Recorder {
 impl fmt::Debug for Recorder {
     fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(to, "Recorder of {} CPUs", self.kept.len())
-    }
-}
-
-impl Rings {
-    /// Return the number of records that a CPU has begun to write.
-    fn head(&self, cpu: usize) -> u64 {
-        let [head] = self.cpus.words(cpu * CPU_WORDS);
-        head
-    }
-
-    /// Return the number of the oldest record of a CPU that is not overwritten yet.
-    fn oldest(&self, cpu: usize) -> u64 {
-        self.head(cpu).saturating_sub(self.length)
-    }
-
-    /// Return a record of a CPU by its number; `None` while it is being written.
-    fn record(&self, cpu: usize, number: u64) -> Option<Record> {
-        let place = cpu as u64 * self.length + number % self.length;
-        // The lap is written last, so it is looked at before all else is read.
-        let lap = |record: Record| record.lap == (number / self.length + 1) as u16;
-        let read = || Record::of_words(self.records.words(place as usize * WORDS));
-        lap(read()).then(read)
     }
 }
 
