@@ -7,10 +7,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from delaylab.causes.records import CpuRecord, How, What
+from delaylab.causes.records import WRAP, CpuRecord, How, What
 
-UNIT_NS, WRAP = 64, 1 << 32
-"""The unit of the time in interrupts, and the number at which its count begins anew."""
+UNIT_NS = 64
+"""The unit of the time in interrupts."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,10 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
-from delaylab.causes.records import IDLE, CpuRecord, CpuWindow, How, What
-
-WRAP = 1 << 32
-"""The number at which a CPU's count of switches begins anew."""
+from delaylab.causes.records import IDLE, WRAP, CpuRecord, CpuWindow, How, What
 
 
 def mended(window: CpuWindow) -> CpuWindow:

@@ -6,6 +6,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+WRAP = 1 << 32
+"""The number at which counts of the recorder begin anew."""
 IDLE = 0
 """The task of a CPU that has nothing to do."""
 
@@ -88,7 +90,7 @@ class Task:
 
 
 def part_of(place: str, lab: str) -> str:
-    """Return the name of a part of a lab, by which its tasks are known among those of others."""
+    """Return the name of a part of a lab that no other lab's part has."""
     return f"{place} of {lab}"
 
 

@@ -196,7 +196,7 @@ def test_every_trial_is_there_once_whatever_is_killed(
 
 
 def set_aside(said: str, killed: set[str]) -> set[str]:
-    """Return the trials that were set aside, each of which ran on two machines that were killed."""
+    """Return the trials that were set aside; check that each ran on two machines that died."""
     found = re.findall(
         r"trial (\S+) is set aside: machines ended while they ran it: ([^;]+);", said
     )

@@ -24,13 +24,15 @@ pytestmark = pytest.mark.root
 
 ASKED = ("ping", "--why", "-c", "150", "-i", "10ms", "127.0.0.1")
 PROGRAMS = 12
+BURSTS = 1000
+"""More than any block lasts, 37 s: a command may take seconds to start beside other tests."""
 LAB = """\
 lab: why
 nodes: {one: {cpus: [0]}, two: {cpus: [0]}}
 links: [{between: [one, two], delay: 1ms}]
 """
 FEWEST = 3
-"""Of 300 packets some 40 are sent in a burst, or answered in one."""
+"""The fewest packets that are named: some 40 of 300 are sent or answered in a burst."""
 LIBC = ctypes.CDLL(None)
 BPF_SYSCALL, BPF_LINK_GET_NEXT_ID = 321, 31
 NO_RIGHTS = ("setpriv", "--bounding-set=-bpf,-perfmon,-sys_admin")
@@ -38,11 +40,11 @@ NO_RIGHTS = ("setpriv", "--bounding-set=-bpf,-perfmon,-sys_admin")
 
 @contextmanager
 def bursts(cpu: int) -> Iterator[None]:
-    """Have a real-time program take a CPU for 5 ms, again and again for a while."""
+    """Have a real-time program take a CPU for 5 ms, again and again to the end of the block."""
     with injector("fifo", str(cpu)) as started:
         assert started.stdin is not None
         start_ns = time.time_ns() + 800_000_000
-        plan = [[start_ns + n * 37_000_000, 5_000_000] for n in range(40)]
+        plan = [[start_ns + n * 37_000_000, 5_000_000] for n in range(BURSTS)]
         started.stdin.write(f"{plan}\n")
         started.stdin.flush()
         yield

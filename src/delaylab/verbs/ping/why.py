@@ -155,7 +155,7 @@ def stages_of(packet: PingPacket, program: frozenset[int | str]) -> list[Stage] 
 
 
 def took_of(packet: PingPacket) -> int | None:
-    """Return the round trip of a packet with the time by which it was sent late."""
+    """Return a packet's round trip plus its slip; None without an answer."""
     if packet.rtt_user_ns is None:
         return None
     return packet.rtt_user_ns + max(0, packet.slip_ns or 0)
