@@ -89,4 +89,4 @@ def allowed(schema: Schema) -> list[str]:
 
 def test_orders_are_those_that_sessions_send() -> None:
     orders = {name for each in named(KNOWN["order"], READ)["oneOf"] for name in each["properties"]}
-    assert orders == {"stop", "go", "keep", "pause", "signal", "used", "window"}
+    assert orders == {"stop", "go", "keep", "pause", "signal", "used", "window", "drops"}

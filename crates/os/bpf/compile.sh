@@ -24,4 +24,5 @@ compile order counters.h
 compile lan
 compile gate
 compile socket events.h
-compile cpus
+compile cpus kernel.h
+compile drops events.h kernel.h

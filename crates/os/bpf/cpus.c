@@ -6,13 +6,13 @@
  * task, and time that a hypervisor took. Each CPU has a ring of records, which is always full: a new record
  * replaces the oldest one. Nothing is recorded per packet, so that traffic of others does not shorten the time
  * that a ring covers. Compiled to cpus.o by compile.sh. */
-#include <stdbool.h>
-
 #include <linux/bpf.h>
 
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_tracing.h>
+
+#include "kernel.h"
 
 /* A trace point's arguments are by their place, and not all of them are used. */
 #pragma clang diagnostic ignored "-Wunused-parameter"
@@ -24,38 +24,6 @@
 #define NOT_IDLE 0xffffffff /* the state of a CPU that is not idle any more (PWR_EVENT_EXIT) */
 #define NUMBER 0xfULL /* the bits of a softirq's number */
 #define TIMERS 0xffffffff /* the number of an interrupt by a high-resolution timer */
-#define NAME 16
-
-/* Parts of the kernel's structures. The loader finds their places in the running kernel. */
-#define KERNEL __attribute__((preserve_access_index))
-struct rq {
-	__u64 nr_switches;
-	__u64 prev_steal_time;
-} KERNEL;
-struct cfs_rq {
-	struct rq *rq;
-	int throttle_count; /* of groups that have no CPU time left, this one or one above it */
-} KERNEL;
-struct sched_entity {
-	__u64 sum_exec_runtime;
-	struct cfs_rq *cfs_rq;
-} KERNEL;
-struct task_struct {
-	int pid;
-	int tgid;
-	char comm[NAME];
-	struct sched_entity se;
-	bool throttled; /* its group has no CPU time left; since Linux 6.18, which lets it leave the kernel first */
-} KERNEL;
-/* States of a task, as the kernel has them since Linux 4.14. */
-#define TASK_UNINTERRUPTIBLE 0x2
-#define TASK_STOPPED_OR_TRACED 0xc
-#define TASK_DEAD 0x80
-#define TASK_NOLOAD 0x400 /* beside TASK_UNINTERRUPTIBLE: idle, and not blocked */
-
-struct irqaction;
-struct hrtimer;
-struct kernel_siginfo;
 
 /* How a task leaves its CPU. BLOCKED is a wait that a signal does not end, such as that for a disk; of THROTTLED the
  * group has used up its CPU time. */
@@ -67,7 +35,7 @@ enum waker { BY_TASK, BY_TIMER, BY_INTERRUPT, BY_NETWORK, BY_SOFTIRQ };
 /* Numbers of softirqs, as the kernel has them since Linux 4.11. */
 enum softirq { TIMER_SOFTIRQ = 1, NET_TX_SOFTIRQ = 2, NET_RX_SOFTIRQ = 3, HRTIMER_SOFTIRQ = 8 };
 
-enum kind { SWITCH = 1, WAKING, SOFTIRQ, INTERRUPT, SIGNAL, STEAL, RENAMED };
+enum kind { SWITCH = 1, WAKING, SOFTIRQ, INTERRUPT, SIGNAL, STEAL, RENAMED, FORKED };
 
 /* One record; `Record` in src/cpus/record.rs has the same layout. What `a` to `e` hold depends on the kind:
  *
@@ -80,6 +48,7 @@ enum kind { SWITCH = 1, WAKING, SOFTIRQ, INTERRUPT, SIGNAL, STEAL, RENAMED };
  * SIGNAL     its number        to this task   from this task
  * STEAL                                                               time stolen until now
  * RENAMED    the task          its process                            its name, in d and e
+ * FORKED     the new task      its process    process that made it    its name, in d and e
  *
  * Tasks are by their number in the initial PID namespace. Times are in ns of CLOCK_MONOTONIC. */
 struct record {
@@ -373,7 +342,7 @@ int BPF_PROG(on_signal, int signal, struct kernel_siginfo *info, struct task_str
 }
 
 /* Record a task's name, which nothing tells once the task has ended. */
-static __always_inline int named(struct task_struct *task)
+static __always_inline int named(struct task_struct *task, __u8 kind, __u32 maker)
 {
 	__u32 number;
 	struct cpu *cpu = this_cpu(&number);
@@ -382,21 +351,28 @@ static __always_inline int named(struct task_struct *task)
 	if (!cpu)
 		return 0;
 	bpf_probe_read_kernel(words, NAME, task->comm);
-	write(cpu, number, RENAMED, 0, task->pid, task->tgid, 0, words[0], words[1]);
+	write(cpu, number, kind, 0, task->pid, task->tgid, maker, words[0], words[1]);
 	return 0;
+}
+
+/* A task begins. One that ends soon is gone before anybody asks what it is a part of. */
+SEC("tp_btf/sched_process_fork")
+int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
+{
+	return named(child, FORKED, parent->tgid);
 }
 
 SEC("tp_btf/sched_process_exit")
 int BPF_PROG(on_exit, struct task_struct *task)
 {
-	return named(task);
+	return named(task, RENAMED, 0);
 }
 
 /* A task takes another name: what it was called before is recorded; /proc has the new one. */
 SEC("tp_btf/task_rename")
 int BPF_PROG(on_rename, struct task_struct *task, const char *name)
 {
-	return named(task);
+	return named(task, RENAMED, 0);
 }
 
 const char SOURCES_[] SEC("sources") = SOURCES;

@@ -21,5 +21,6 @@ pub mod ring;
 
 pub mod clsact;
 pub mod cpus;
+pub mod drops;
 pub mod service_tap;
 pub mod tcx;

@@ -11,11 +11,13 @@ from delaylab.agent.result import AgentError
 from delaylab.agent.session import Session
 from delaylab.agent.tables import Rows
 from delaylab.agent.wire.cpus import CpusDone
+from delaylab.causes.drops import Drop
 from delaylab.causes.records import CpuRecord, CpuWindow, How, Task, What, by_cpu
 
 READY_S, END_S = 30.0, 60.0
 """The longest waits: until the programs are attached, and for the last windows."""
 OnWindow = Callable[[CpuWindow], None]
+OnDrops = Callable[[list[Drop]], None]
 
 
 class CpuRecording:
@@ -28,7 +30,7 @@ class CpuRecording:
         self.session, self.ended = session, False
         self.failed: AgentError | None = None
         self.done: CpusDone | None = None
-        self._asked: deque[OnWindow] = deque()
+        self._asked: deque[Callable[[], None]] = deque()
         self._result = session.start(Cpus() if keep is None else Cpus(keep=keep))
 
     def await_ready(self) -> None:
@@ -40,10 +42,23 @@ class CpuRecording:
 
     def ask(self, from_ns: int, to_ns: int, then: OnWindow) -> None:
         """Ask for the window between two times in ns since 1970; `then` is called with it."""
+        self._ask(self.session.window, from_ns, to_ns, lambda: then(self._window(from_ns, to_ns)))
+
+    def ask_drops(self, from_ns: int, to_ns: int, then: OnDrops) -> None:
+        """Ask for the packets that the kernel dropped between two times; `then` gets them."""
+        self._ask(self.session.drops, from_ns, to_ns, lambda: then(self._drops()))
+
+    def _ask(
+        self,
+        order: Callable[[int, int], None],
+        from_ns: int,
+        to_ns: int,
+        then: Callable[[], None],
+    ) -> None:
         if self.ended:
             return
         try:
-            self.session.window(from_ns, to_ns)
+            order(from_ns, to_ns)
             self._asked.append(then)
         except AgentError as error:
             self._fail(error)
@@ -73,15 +88,18 @@ class CpuRecording:
 
     def _note(self, event: Event) -> None:
         if event.recorded is not None and self._asked:
-            records = by_cpu(_records(self._result.take_rows("cpus")))
-            tasks = dict(_tasks(self._result.take_rows("tasks")))
-            found = CpuWindow(
-                start_ns=event.recorded.from_ns,
-                end_ns=event.recorded.to_ns,
-                records=records,
-                tasks=tasks,
-            )
-            self._asked.popleft()(found)
+            self._asked.popleft()()
+
+    def _window(self, from_ns: int, to_ns: int) -> CpuWindow:
+        return CpuWindow(
+            start_ns=from_ns,
+            end_ns=to_ns,
+            records=by_cpu(_records(self._result.take_rows("cpus"))),
+            tasks=dict(_tasks(self._result.take_rows("tasks"))),
+        )
+
+    def _drops(self) -> list[Drop]:
+        return [drop for part in self._result.take_rows("drops") for drop in _of_drops(part)]
 
 
 def _records(parts: list[Rows]) -> Iterator[CpuRecord]:
@@ -106,6 +124,23 @@ def _records(parts: list[Rows]) -> Iterator[CpuRecord]:
                 softirqs=softirqs,
                 interrupts=interrupts,
             )
+
+
+def _of_drops(part: Rows) -> Iterator[Drop]:
+    numbers = (part.numbers[name] for name in ("time_ns", "probe", "seq", "cpu"))
+    texts = (part.some_texts[name] for name in ("reason", "interface", "lab", "place"))
+    rows = zip(*numbers, *texts, strict=True)
+    for time_ns, probe, seq, cpu, reason, interface, lab, place in rows:
+        yield Drop(
+            time_ns=time_ns,
+            probe=probe,
+            seq=seq,
+            cpu=cpu,
+            reason=reason,
+            interface=interface,
+            lab=lab,
+            place=place,
+        )
 
 
 def _tasks(parts: list[Rows]) -> Iterator[tuple[int, Task]]:

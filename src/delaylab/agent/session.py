@@ -90,6 +90,10 @@ class Session:
         """Ask the running request for what it recorded between two times, in ns since 1970."""
         self._send({"window": {"from_ns": from_ns, "to_ns": to_ns}})
 
+    def drops(self, from_ns: int, to_ns: int) -> None:
+        """Ask the running request for the packets that the kernel dropped between two times."""
+        self._send({"drops": {"from_ns": from_ns, "to_ns": to_ns}})
+
     def signal(self, number: int) -> None:
         """Send a signal to the running command."""
         self._send({"signal": number})

@@ -88,6 +88,22 @@ def test_a_node_of_a_lab_pings_another_one_and_what_held_it_up_is_named(tmp_path
     assert all(each.lab is not None for each in found.explained)
 
 
+def test_a_packet_that_a_kernel_drops_is_lost_for_its_reason(tmp_path: Path) -> None:
+    file = tmp_path / "lab.yaml"
+    file.write_text(LAB)
+    with delaylab_api.up(file) as lab:
+        one, two = lab.node("one"), lab.node("two")
+        two.run(["ip", "-4", "route", "flush", "table", "local"], check=True)
+        found = one.ping(two, count=20, interval="20ms", why=True).why
+    assert found is not None
+    assert [each.seq for each in found.lost] == list(range(20))
+    for each in found.lost:
+        assert each.drop is not None
+        assert (each.drop.reason, each.drop.place) == ("IP_INADDRERRORS", "node.two")
+    (line,) = (each for each in found.lines if "lost" in each)
+    assert "lost: 20 of 20: dropped by the kernel at " in line
+
+
 def test_every_switch_is_recorded_or_counted_as_hidden(delaylab: Run) -> None:
     """The records and what each CPU counted beyond them are what the kernel counts in all."""
     recorded = as_json(delaylab(*ASKED, "--json"))["why"]["recorded"]

@@ -9,6 +9,7 @@ use delaylab_os::cpus::{Deed, Left, Recorder, Task, Waker};
 use delaylab_os::files::poll::{self, Interest};
 use delaylab_proto::{Context, Failure, Frame, Kind, Table};
 
+use super::drops::NamedDrops;
 use super::tasks::Names;
 use crate::protocol::cpus::{Cpus, CpusDone, RecordedCpu, Window};
 use crate::protocol::running::{Event, Order};
@@ -21,13 +22,13 @@ const MOST_NEW: usize = 50;
 /// The most records in a part of a table.
 const PART: usize = 100_000;
 
-/// Record until `stop`, and answer each order `window` with the tables `cpus` and `tasks`.
+/// Record until `stop`; answer each order `window` with the tables `cpus` and `tasks`, and `drops` with the table `drops`.
 pub(super) fn serve(request: Cpus, session: &mut Session) -> Result<CpusDone, Failure> {
     let began = EpochOffset::read();
     let mut recorder =
         Recorder::start(request.keep as usize).context("what CPUs do cannot be recorded")?;
     let before = switches();
-    let mut names = Names::default();
+    let (mut names, mut drops) = (Names::default(), NamedDrops::start());
     session.event(&Event::READY)?;
     let mut due = Instant::now() + EVERY;
     loop {
@@ -41,12 +42,18 @@ pub(super) fn serve(request: Cpus, session: &mut Session) -> Result<CpusDone, Fa
                         recorder.collect();
                         answer(&recorder, &mut names, &window, session)?;
                     }
+                    Order::Drops(window) => {
+                        let table = drops.between(&window, EpochOffset::read());
+                        session.frame(&Frame::new(Kind::Table, table.encode()))?;
+                        session.event(&Event::Recorded(window))?;
+                    }
                     _ => {}
                 }
             }
         }
         if Instant::now() >= due {
             recorder.collect();
+            drops.collect();
             // A task that ends soon would be unknown later.
             let new = recorder.take_new(MOST_NEW);
             names.look_up(new, &recorder);

@@ -255,7 +255,7 @@ impl Running {
                     self.stopped = true;
                     process::signal_group(self.pid, SIGTERM).map_err(broken)?;
                 }
-                Order::Keep | Order::Pause(_) | Order::Go | Order::Window(_) => {}
+                Order::Keep | Order::Pause(_) | Order::Go | Order::Window(_) | Order::Drops(_) => {}
                 Order::Closed => return Err(Failure::new("exec", "the client went away")),
             }
         }

@@ -9,6 +9,7 @@ mod cpus;
 mod crossing;
 mod discard;
 mod dispatch;
+mod drops;
 mod exec;
 mod generate;
 mod hiccups;

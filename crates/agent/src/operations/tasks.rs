@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
+use std::iter::successors;
 
 use delaylab_os::clock::Monotonic;
 use delaylab_os::cpus::{Recorder, Task};
@@ -27,11 +28,11 @@ struct Who {
 
 /// The origin of a process: the lab, and the part of it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-struct Origin {
+pub(super) struct Origin {
     /// The lab that it runs in.
-    lab: String,
+    pub(super) lab: String,
     /// The part of the lab, such as `node.one` or `link.here`.
-    place: String,
+    pub(super) place: String,
     /// True if it is an agent.
     agent: bool,
 }
@@ -78,12 +79,24 @@ impl Names {
             } else if let Some(named) = named {
                 // What it was a part of is known if it was seen before it ended, or if its process runs still.
                 let before = known.map(|(_, who)| who.clone());
-                let who = before.or_else(|| Who::running(named.process)).unwrap_or_default();
+                let who = before.or_else(|| self.by_maker(task, recorder)).unwrap_or_default();
                 let name = named.name.split(|byte| *byte == 0).next().unwrap_or_default();
                 let name = String::from_utf8_lossy(name).into_owned();
                 self.0.insert(task, (now, Who { process: named.process, name, ..who }));
             }
         }
+    }
+
+    /// Return who a task was that ended before it was looked up: its process, or one that made it, is still known.
+    fn by_maker(&self, task: Task, recorder: &Recorder) -> Option<Who> {
+        let process = recorder.named(task).map_or(task, |named| named.process);
+        let makers = successors(Some(process), |task| Some(recorder.begun(*task)?.maker));
+        makers.take(DEPTH).find_map(|maker| {
+            let known = || Some(self.0.get(&maker)?.1.clone());
+            let mut who = Who::running(maker).or_else(known)?;
+            who.origin.as_mut()?.agent &= maker == process;
+            Some(who)
+        })
     }
 }
 
@@ -101,7 +114,7 @@ impl Who {
 
 impl Origin {
     /// Return what a process is a part of, by the processes that started it.
-    fn of(process: Task) -> Self {
+    pub(super) fn of(process: Task) -> Self {
         let mut found = Self::default();
         let mut number = process;
         for _ in 0..DEPTH {

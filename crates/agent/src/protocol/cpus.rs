@@ -3,8 +3,10 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Record what each CPU does until `stop`. Each order `window` is answered by the tables `cpus` and `tasks`, then by
-/// an event.
+/// Record what each CPU does until `stop`, and the packets of probes that the kernel drops.
+///
+/// Each order `window` is answered by the tables `cpus` and `tasks`, each order `drops` by the table `drops`; then
+/// comes an event. That table is empty on kernels that give no reasons (before Linux 5.17).
 ///
 /// This needs `CAP_BPF` and `CAP_PERFMON`, and a kernel that describes its types (BTF).
 #[derive(Deserialize, JsonSchema)]
@@ -45,7 +47,7 @@ pub(crate) struct RecordedCpu {
     pub dropped: u64,
 }
 
-/// The times of an order `window`, in ns since the Unix epoch; the first and the last are part of it.
+/// The times of an order `window` or `drops`, in ns since the Unix epoch; the first and the last are part of it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Window {

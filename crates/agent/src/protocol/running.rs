@@ -33,6 +33,8 @@ pub(crate) enum Order {
     Used(u64),
     /// Send what was recorded between these times.
     Window(Window),
+    /// Send the packets that the kernel dropped between these times.
+    Drops(Window),
     /// Write these bytes of a `stdin` frame to the command's standard input; no bytes close it.
     #[serde(skip)]
     Stdin(Vec<u8>),
@@ -42,7 +44,7 @@ pub(crate) enum Order {
 }
 
 impl Order {
-    const NAMES: [&str; 7] = ["stop", "go", "keep", "pause", "signal", "used", "window"];
+    const NAMES: [&str; 8] = ["stop", "go", "keep", "pause", "signal", "used", "window", "drops"];
 
     /// Read the order in a message; return `None` if it is a request.
     pub(crate) fn read(message: &Value) -> Result<Option<Self>, Failure> {

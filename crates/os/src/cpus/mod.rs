@@ -26,7 +26,7 @@ use rings::{CPU_WORDS, Rings};
 /// The compiled `bpf/cpus.c`, aligned as the loader needs it.
 static OBJECT: &[u8] = aya::include_bytes_aligned!("../../bpf/cpus.o");
 /// The programs, and the kernel's trace points that they run at.
-const PROGRAMS: [(&str, &str); 12] = [
+const PROGRAMS: [(&str, &str); 13] = [
     ("on_switch", "sched_switch"),
     ("on_idle", "cpu_idle"),
     ("on_waking", "sched_waking"),
@@ -37,6 +37,7 @@ const PROGRAMS: [(&str, &str); 12] = [
     ("on_timer_entry", "hrtimer_expire_entry"),
     ("on_timer_exit", "hrtimer_expire_exit"),
     ("on_signal", "signal_generate"),
+    ("on_fork", "sched_process_fork"),
     ("on_exit", "sched_process_exit"),
     ("on_rename", "task_rename"),
 ];
@@ -100,6 +101,17 @@ pub struct Named {
     pub until: Monotonic,
 }
 
+/// A task that began, and the process that made it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Begun {
+    /// The task.
+    pub task: Task,
+    /// The process that it is a thread of: its own, or one that has others.
+    pub process: Task,
+    /// The process that made it.
+    pub maker: Task,
+}
+
 /// A recorder. The programs are taken off on drop, and by the kernel if this process is killed.
 pub struct Recorder {
     rings: Rings,
@@ -108,6 +120,8 @@ pub struct Recorder {
     most: usize,
     /// Names of tasks, the latest last, and at most [`NAMES`] of them.
     named: VecDeque<Named>,
+    /// Tasks that have begun, the latest last, and at most [`NAMES`] of them.
+    begun: VecDeque<Begun>,
     /// The tasks that have run, and those of them that [`Recorder::take_new`] has not told yet.
     seen: HashSet<Task>,
     new: Vec<Task>,
@@ -145,8 +159,9 @@ impl Recorder {
             program(&mut object, name)?.attach().map_err(refused)?;
         }
         let kept = (0..cpus).map(|_| Kept::default()).collect();
-        let (named, seen, new) = (VecDeque::new(), HashSet::new(), Vec::new());
-        let mut recorder = Self { rings, kept, most, named, seen, new, _object: object };
+        let (named, begun) = (VecDeque::new(), VecDeque::new());
+        let (seen, new) = (HashSet::new(), Vec::new());
+        let mut recorder = Self { rings, kept, most, named, begun, seen, new, _object: object };
         recorder.check_numbers()?;
         Ok(recorder)
     }
@@ -183,6 +198,8 @@ impl Recorder {
                     // It is looked up anew by who asks for new tasks: another name, or another task.
                     self.seen.remove(&named.task);
                     self.named.push_back(named);
+                } else if let Some(begun) = record.begun() {
+                    self.begun.push_back(begun);
                 } else if let Some(Deed::Switch { after, .. }) = record.deed()
                     && self.seen.insert(after)
                 {
@@ -193,6 +210,8 @@ impl Recorder {
         }
         let over = self.named.len().saturating_sub(NAMES);
         self.named.drain(..over);
+        let over = self.begun.len().saturating_sub(NAMES);
+        self.begun.drain(..over);
         self.new.truncate(NAMES);
         if self.seen.len() > NAMES {
             self.seen.clear();
@@ -227,6 +246,11 @@ impl Recorder {
     /// Return the last name of a task that has ended or has another name now.
     pub fn named(&self, task: Task) -> Option<Named> {
         self.named.iter().rev().find(|named| named.task == task).copied()
+    }
+
+    /// Return the beginning of a task, if that was recorded.
+    pub fn begun(&self, task: Task) -> Option<Begun> {
+        self.begun.iter().rev().find(|begun| begun.task == task).copied()
     }
 
     /// Return the counts of each CPU, in the order of their numbers.
@@ -339,6 +363,17 @@ mod tests {
         kept.skip_to(10);
         kept.keep([switch(20), switch(21)].into(), 9);
         assert_eq!((kept.counts.switches, kept.counts.unseen, kept.counts.overwritten), (5, 2, 7));
+    }
+
+    #[test]
+    fn a_program_that_ended_at_once_is_known_by_who_made_it() {
+        let Ok(mut recorder) = Recorder::start(1 << 16) else { return };
+        let mut child = Command::new("true").spawn().expect("a program");
+        let number = child.id();
+        child.wait().expect("the program");
+        recorder.collect();
+        let begun = recorder.begun(number).expect("it began");
+        assert_eq!((begun.process, begun.maker), (number, std::process::id()));
     }
 
     /// The switches of each CPU are numbered: none is missing, but for those that the kernel hides.

@@ -1,6 +1,6 @@
 //! One record of what a CPU did, as the programs write it (`bpf/cpus.c`).
 
-use super::Named;
+use super::{Begun, Named};
 use crate::clock::Monotonic;
 
 /// A record as in `bpf/cpus.c`, where the meaning of `a` to `e` stands.
@@ -159,7 +159,12 @@ impl Record {
         })
     }
 
-    /// Return what the CPU did; `None` for a name.
+    /// Return the task that began; `None` for other records.
+    pub(super) fn begun(&self) -> Option<Begun> {
+        (self.kind == 8).then_some(Begun { task: self.a, process: self.b, maker: self.c })
+    }
+
+    /// Return what the CPU did; `None` for a name, and for a task that began.
     pub(super) fn deed(&self) -> Option<Deed> {
         Some(match self.kind {
             1 => Deed::Switch {

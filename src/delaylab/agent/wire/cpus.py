@@ -40,9 +40,11 @@ class CpusDone(Reply):
 
 @dataclass(frozen=True, kw_only=True)
 class Cpus(Request[CpusDone]):
-    """Record what each CPU does until `stop`.
+    """Record what each CPU does until `stop`, and the packets of probes that the kernel drops.
 
-    Each order `window` is answered by the tables `cpus` and `tasks`, then by an event.
+    Each order `window` is answered by the tables `cpus` and `tasks`, each order `drops` by
+    the table `drops`; then comes an event. That table is empty on kernels that give no
+    reasons (before Linux 5.17).
 
     This needs `CAP_BPF` and `CAP_PERFMON`, and a kernel that describes its types (BTF).
     """

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from delaylab.agent.failures import AgentError
 from delaylab.agent.wire.cpus import CpusDone
+from delaylab.causes.drops import Drop
 from delaylab.causes.explained import Explained
 from delaylab.causes.walk import Cause
 from delaylab.causes.words import cause, sentence, task_name, us
@@ -20,16 +21,33 @@ STEPPED_NS = 1_000
 SLOWEST = 3
 
 
+@dataclass(frozen=True, slots=True)
+class LostPacket:
+    """A lost packet, and how a kernel of this machine dropped it; None if none did."""
+
+    seq: int
+    drop: Drop | None
+
+    @property
+    def text(self) -> str:
+        """Return who dropped it."""
+        if self.drop is None:
+            return "no kernel of this machine dropped it: a link lost it, or nobody answered"
+        return self.drop.text
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LateFound:
     """The late packets of a ping: how many, and why those that were looked at were late.
 
+    `lost` are lost packets that were looked for.
     `recorded` is what the recorder counted; None if it ended early, then `failed` says why.
     """
 
     late: int
     explained: Sequence[Explained]
     recorded: CpusDone | None
+    lost: Sequence[LostPacket] = ()
     failed: AgentError | None = None
 
     @property
@@ -59,6 +77,8 @@ class LateFound:
         slowest = sorted(self.explained, key=lambda found: -found.excess_ns)[:SLOWEST]
         for found in slowest:
             yield f"  slowest: seq={found.seq} +{us(found.excess_ns)}: {sentence(found)}"
+        for text, count in Counter(each.text for each in self.lost).most_common():
+            yield f"  lost: {count} of {len(self.lost)}: {text}"
         yield from self._checks()
 
     def _causes(self) -> Iterator[str]:
@@ -94,6 +114,7 @@ class LateFound:
             "failed": None if self.failed is None else self.failed.what,
             "recorded": None if self.recorded is None else self.recorded.model_dump(),
             "packets": [packet_json(each) for each in self.explained],
+            "lost": [lost_json(each) for each in self.lost],
         }
 
 
@@ -115,4 +136,17 @@ def packet_json(found: Explained) -> JsonObject:
             }
             for share in found.shares
         ],
+    }
+
+
+def lost_json(lost: LostPacket) -> JsonObject:
+    """Return a lost packet as `ping --json` prints it."""
+    drop = lost.drop
+    return {
+        "seq": lost.seq,
+        "why": lost.text,
+        "reason": drop.reason if drop else None,
+        "interface": drop.interface if drop else None,
+        "place": drop.place if drop else None,
+        "cpu": drop.cpu if drop else None,
     }

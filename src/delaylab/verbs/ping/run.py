@@ -23,6 +23,7 @@ from delaylab.io.printable import printable
 from delaylab.machines import LOCAL
 from delaylab.units import Duration
 from delaylab.verbs.ping.addresses import ANYWHERE, PingOrigin, resolve
+from delaylab.verbs.ping.late import LostPacket
 from delaylab.verbs.ping.lines import line
 from delaylab.verbs.ping.machine import during, watching
 from delaylab.verbs.ping.reading import End, OnPacket, Reader, deadline_s, finish
@@ -121,11 +122,11 @@ class OnePing:
         self._live = shown_to is not None
         self._packets: dict[int, PingPacket] = {}
         self.reader = Reader(session, self._add)
+        self.asked = _reporting(request(options, address), live=self._live)
 
     def start(self) -> None:
         """Have the agent begin."""
-        asked = _reporting(request(self.options, self.address), live=self._live)
-        self._result = self._session.start(asked)
+        self._result = self._session.start(self.asked)
 
     def end(self) -> None:
         """Close the session."""
@@ -216,6 +217,8 @@ def run(
             shown_to = [show, *(each for each in also if each is not None)]
             live = len(shown_to) > 1 or not options.quiet
             one = OnePing(options, address, session, shown_to if live else None)
+            if why:
+                why.probe = one.asked.probe
             one.start()
             until_s = deadline_s(options.deadline)
             machine = stack.enter_context(watching()) if here else None
@@ -229,8 +232,11 @@ def run(
     return replace(result, machine=during(meanwhile, result.packets))
 
 
-def _tell_why(console: Console, found: Explained) -> None:
-    text = f"seq={found.seq} late by {us(found.excess_ns)}: {sentence(found)}"
+def _tell_why(console: Console, found: Explained | LostPacket) -> None:
+    if isinstance(found, LostPacket):
+        text = f"seq={found.seq} lost: {found.text}"
+    else:
+        text = f"seq={found.seq} late by {us(found.excess_ns)}: {sentence(found)}"
     console.print(printable(text), highlight=False, markup=False, soft_wrap=True)
 
 

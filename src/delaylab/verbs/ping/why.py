@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from bisect import insort
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -12,12 +13,13 @@ from functools import partial
 from delaylab.agent.recording import CpuRecording
 from delaylab.agent.session import Session
 from delaylab.agent.wire.sessions import Hello
+from delaylab.causes.drops import Drop, last_drops
 from delaylab.causes.explained import Explained, WatchedPacket, explain, usual_of
 from delaylab.causes.records import CpuWindow
 from delaylab.causes.shares import Usual
 from delaylab.causes.walk import Stage
 from delaylab.machines import LOCAL
-from delaylab.verbs.ping.late import LATE_NS, LateFound
+from delaylab.verbs.ping.late import LATE_NS, LateFound, LostPacket
 from delaylab.verbs.ping.result import PingPacket
 
 NEAR_NS = 100_000
@@ -32,20 +34,25 @@ BEFORE_NS, AFTER_NS = 20_000_000, 1_000_000
 """The time around a packet of which records are read: a task may have waited before it was due."""
 RECENT = 501
 """The packets of which the median is taken."""
-OnWhy = Callable[[Explained], None]
+LOST = "lost"
+"""The outcome of packets that nobody answered."""
+OnWhy = Callable[[Explained | LostPacket], None]
 
 
 @dataclass(eq=False)
 class WhyWatch:
     """The packets of a ping that are looked at, and why the late ones were late.
 
-    `by` is the process that sends, or the part of a lab. `on_why` is called with each late packet.
+    `by` is the process that sends, or the part of a lab. `on_why` is called with each late packet,
+    and with each lost one. `probe` is the number of the probe, without which no loss is looked at.
     """
 
     recording: CpuRecording
     by: frozenset[int | str]
     on_why: OnWhy | None = None
+    probe: int | None = None
     explained: list[Explained] = field(default_factory=list)
+    lost: list[LostPacket] = field(default_factory=list)
     late: int = 0
     _recent: deque[int] = field(default_factory=lambda: deque(maxlen=RECENT))
     _sorted: list[int] = field(default_factory=list)
@@ -54,11 +61,14 @@ class WhyWatch:
     )
     _next_usual_ns: int = 0
     _looked_at: deque[int] = field(default_factory=lambda: deque(maxlen=MOST_LATE_PER_S))
+    _looked_for: deque[int] = field(default_factory=lambda: deque(maxlen=MOST_LATE_PER_S))
     _expected: dict[int, tuple[int, Usual]] = field(default_factory=dict)
     _seen: int = 0
 
     def add(self, packet: PingPacket) -> None:
-        """Look at a packet, if it is late, or now and then if it is not."""
+        """Look at a packet, if it is late or lost, or now and then if it is not."""
+        if packet.outcome == LOST and packet.sent_ns is not None:
+            self._look_for(packet.seq, packet.sent_ns)
         stages, took_ns = stages_of(packet, self.by), took_of(packet)
         if stages is None or took_ns is None or packet.duplicates:
             return
@@ -68,9 +78,7 @@ class WhyWatch:
         at_ns = packet.sent_ns or 0
         if median is not None and took_ns >= median + LATE_NS:
             self.late += 1
-            full = len(self._looked_at) == MOST_LATE_PER_S
-            if not full or at_ns - self._looked_at[0] >= 1_000_000_000:
-                self._looked_at.append(at_ns)
+            if _has_room(self._looked_at, at_ns):
                 self._ask(stages, partial(self._note_late, packet.seq, stages))
         elif self._seen <= FIRST or at_ns >= self._next_usual_ns:
             self._next_usual_ns = at_ns + EVERY_NS
@@ -82,6 +90,7 @@ class WhyWatch:
         return LateFound(
             late=self.late,
             explained=self.explained,
+            lost=self.lost,
             recorded=self.recording.done,
             failed=self.recording.failed,
         )
@@ -93,6 +102,19 @@ class WhyWatch:
             if (expected := self._expected_of(len(each.stages))) is not None:
                 found.append(explain(seq, each, expected))
         return found
+
+    def _look_for(self, seq: int, sent_ns: int) -> None:
+        """Ask who dropped a packet that was sent then."""
+        if self.probe is None or not _has_room(self._looked_for, sent_ns):
+            return
+        then = partial(self._note_lost, seq)
+        self.recording.ask_drops(sent_ns - BEFORE_NS, time.time_ns(), then)
+
+    def _note_lost(self, seq: int, drops: list[Drop]) -> None:
+        found = LostPacket(seq, last_drops(drops).get((self.probe or 0, seq)))
+        self.lost.append(found)
+        if self.on_why is not None:
+            self.on_why(found)
 
     def _median(self) -> float | None:
         return self._sorted[len(self._sorted) // 2] if self._sorted else None
@@ -133,6 +155,15 @@ class WhyWatch:
         if found is not None:
             self._expected[segments] = len(near), found
         return found
+
+
+def _has_room(looked_at: deque[int], at_ns: int) -> bool:
+    """Return True, and note it, if fewer than the most packets a second were looked at."""
+    full = len(looked_at) == MOST_LATE_PER_S
+    if full and at_ns - looked_at[0] < 1_000_000_000:
+        return False
+    looked_at.append(at_ns)
+    return True
 
 
 def stages_of(packet: PingPacket, program: frozenset[int | str]) -> list[Stage] | None:
