@@ -23,7 +23,7 @@ from tests.waiting import wait_until
 pytestmark = pytest.mark.root
 
 ASKED = ("ping", "--why", "-c", "150", "-i", "10ms", "127.0.0.1")
-PROGRAMS = 12
+PROGRAMS = 14
 BURSTS = 1000
 """More than any block lasts, 37 s: a command may take seconds to start beside other tests."""
 LAB = """\
@@ -93,6 +93,7 @@ def test_a_packet_that_a_kernel_drops_is_lost_for_its_reason(tmp_path: Path) -> 
     file.write_text(LAB)
     with delaylab_api.up(file) as lab:
         one, two = lab.node("one"), lab.node("two")
+        one.ping(two, count=1)  # Its MAC address is known from then on.
         two.run(["ip", "-4", "route", "flush", "table", "local"], check=True)
         found = one.ping(two, count=20, interval="20ms", why=True).why
     assert found is not None
