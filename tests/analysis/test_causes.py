@@ -9,10 +9,11 @@ import polars as pl
 import pytest
 
 from delaylab.api.causes import IDLE, Cause, CpuRecord, CpuWindow, How, Task, What, by_cpu
+from delaylab.api.machines import LOCAL
 from delaylab_study.analysis.causes.explained import looked_at
 from delaylab_study.analysis.causes.quantiles import causes_of
 from delaylab_study.dataset import store
-from delaylab_study.trial.cpus import CpuTables, answered, chosen
+from delaylab_study.trial.cpus import CpuTables, Kernel, answered, chosen
 from tests import synthetic
 from tests.synthetic import Condition, constant
 
@@ -31,6 +32,7 @@ TENTH = Condition(
     slip=constant(2),
     delays={LAST: lambda random, n: np.where(random.random(n) < 0.1, float(SLOW_US), QUICK_US)},
 )
+KERNEL = Kernel("local", synthetic.TRUE.name, LOCAL.session)
 BEFORE_NS, AFTER_NS = 20_000_000, 1_000_000
 
 
@@ -43,10 +45,10 @@ def write(folder: Path) -> Path:
     synthetic.write_trial(folder, raw, stamps, probes, synthetic.hosts())
     app = (pl.col("leg") == "reply") & (pl.col("point") == "sender.app")
     ends = stamps.filter(app).with_columns(leg=pl.lit(1), point=pl.lit("app"))
-    tables = CpuTables("local", LAB)
+    tables = CpuTables(LAB)
     for packet in chosen(answered(probes, ends)).iter_rows(named=True):
         window = _window(packet["due_ns"], packet["until_ns"])
-        tables.add(packet["probe"], packet["seq"], packet["usual"], window)
+        tables.add(KERNEL, packet["probe"], packet["seq"], packet["usual"], window)
     for name, table in tables.tables.items():
         table.write_parquet(folder / "trials" / TENTH.id / f"{name}.parquet")
     return folder

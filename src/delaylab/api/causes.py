@@ -3,30 +3,47 @@
 from __future__ import annotations
 
 from delaylab.causes.cpus import CpuTime
-from delaylab.causes.explained import Explained, WatchedPacket, explain, usual_of
+from delaylab.causes.drops import Drop, last_drops
+from delaylab.causes.explained import Explained, WatchedPacket, WatchedPart, explain, usual_of
 from delaylab.causes.mended import mended
-from delaylab.causes.records import IDLE, CpuRecord, CpuWindow, How, Task, What, by_cpu, part_of
+from delaylab.causes.records import (
+    IDLE,
+    OF_KERNEL,
+    CpuRecord,
+    CpuWindow,
+    How,
+    Task,
+    What,
+    by_cpu,
+    numbered_from,
+    part_of,
+)
 from delaylab.causes.shares import CauseShare
 from delaylab.causes.walk import Cause, Stage
 from delaylab.causes.words import cause, task_name
 
 __all__ = [
     "IDLE",
+    "OF_KERNEL",
     "Cause",
     "CauseShare",
     "CpuRecord",
     "CpuTime",
     "CpuWindow",
+    "Drop",
     "Explained",
     "How",
     "Stage",
     "Task",
     "WatchedPacket",
+    "WatchedPart",
     "What",
     "by_cpu",
     "cause",
     "explain",
+    "last_drops",
     "mended",
+    "numbered_from",
     "part_of",
     "task_name",
     "usual_of",

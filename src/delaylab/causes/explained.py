@@ -7,18 +7,63 @@ from dataclasses import dataclass
 
 from delaylab.causes.records import CpuWindow, Task
 from delaylab.causes.shares import CauseShare, Usual, shares, usual
-from delaylab.causes.walk import Cause, Stage, Walker
+from delaylab.causes.walk import Cause, CausePiece, Stage, Walker, is_of
 
 FEWEST = 5
 """The fewest usual packets by which late ones are judged."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class WatchedPacket:
-    """A packet's segments, and what the CPUs did meanwhile."""
+class WatchedPart:
+    """Segments of a packet that follow each other on one kernel, and what its CPUs did meanwhile.
+
+    Times are those of its clock. `recorded` is None where no CPUs were recorded: on another kernel,
+    or, with `between`, on the way between two machines.
+    """
 
     stages: Sequence[Stage]
-    recorded: CpuWindow
+    recorded: CpuWindow | None
+    between: bool = False
+
+    def pieces(self, lab: str | None) -> list[list[CausePiece]]:
+        """Return the pieces of each segment's time, for a packet that was sent in a lab."""
+        if self.recorded is not None:
+            return Walker(self.recorded, lab).pieces(self.stages)
+        cause = Cause.BEYOND if self.between else Cause.UNKNOWN
+        return [[CausePiece(cause, stage.length_ns)] for stage in self.stages]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WatchedPacket:
+    """A packet's segments in the order of its way, in parts of one kernel each.
+
+    A task has a number of its own among those of all parts. `lab` is that of a packet that was sent
+    in one, if it is known; the tasks of the sender's kernel tell it otherwise.
+    """
+
+    parts: Sequence[WatchedPart]
+    lab: str | None = None
+
+    @staticmethod
+    def of_one(stages: Sequence[Stage], recorded: CpuWindow) -> WatchedPacket:
+        """Return a packet that stayed on one machine, or of which no other one saw anything."""
+        return WatchedPacket(parts=[WatchedPart(stages=stages, recorded=recorded)])
+
+    @property
+    def segments(self) -> int:
+        """Return the number of its segments."""
+        return sum(len(part.stages) for part in self.parts)
+
+    @property
+    def pieces(self) -> list[list[CausePiece]]:
+        """Return the pieces of each segment's time."""
+        return [pieces for part in self.parts for pieces in part.pieces(self.lab)]
+
+    @property
+    def tasks(self) -> dict[int, Task]:
+        """Return the tasks of all parts."""
+        seen = (part.recorded.tasks for part in self.parts if part.recorded is not None)
+        return {number: task for tasks in seen for number, task in tasks.items()}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,18 +98,24 @@ def usual_of(packets: Sequence[WatchedPacket], segments: int) -> Usual | None:
     """Return the usual time of each cause; None if there are too few packets to know it."""
     if len(packets) < FEWEST:
         return None
-    return usual((Walker(each.recorded).pieces(each.stages) for each in packets), segments)
+    return usual((each.pieces for each in packets), segments)
 
 
 def explain(seq: int, late: WatchedPacket, expected: Usual) -> Explained:
     """Return why a packet was late."""
-    walker = Walker(late.recorded)
-    found = shares(walker.pieces(late.stages), expected)
+    found, tasks = shares(late.pieces, expected), late.tasks
     named = {number for share in found for number in (share.task, share.of)}
     return Explained(
         seq=seq,
         excess_ns=sum(share.ns for share in found),
         shares=found,
-        tasks={number: task for number, task in late.recorded.tasks.items() if number in named},
-        lab=walker.lab,
+        tasks={number: task for number, task in tasks.items() if number in named},
+        lab=late.lab or _lab_of(late, tasks),
     )
+
+
+def _lab_of(packet: WatchedPacket, tasks: Mapping[int, Task]) -> str | None:
+    """Return the lab of those who got the packet in the end; None outside of labs."""
+    senders = packet.parts[-1].stages[-1].by or frozenset()
+    labs = {task.lab for task in tasks.values() if is_of(task, senders)}
+    return next(iter(sorted(filter(None, labs))), None)

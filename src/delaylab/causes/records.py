@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 WRAP = 1 << 32
 """The number at which counts of the recorder begin anew."""
+OF_KERNEL = 1 << 32
+"""The numbers of tasks for each kernel, where there are those of several (`numbered_from`)."""
 IDLE = 0
 """The task of a CPU that has nothing to do."""
 
@@ -106,6 +108,25 @@ class CpuWindow:
     end_ns: int
     records: Mapping[int, list[CpuRecord]] = field(default_factory=dict)
     tasks: Mapping[int, Task] = field(default_factory=dict)
+
+
+def numbered_from(window: CpuWindow, first: int) -> CpuWindow:
+    """Return a window whose tasks have numbers from `first` on, as another kernel has the same."""
+
+    def number(task: int) -> int:
+        return task if task == IDLE else first + task
+
+    return replace(
+        window,
+        tasks={
+            number(task): replace(known, process=number(known.process))
+            for task, known in window.tasks.items()
+        },
+        records={
+            cpu: [replace(each, task=number(each.task), other=number(each.other)) for each in found]
+            for cpu, found in window.records.items()
+        },
+    )
 
 
 def by_cpu(records: Iterable[CpuRecord]) -> dict[int, list[CpuRecord]]:

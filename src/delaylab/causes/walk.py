@@ -102,15 +102,19 @@ class _Place:
 
 
 class Walker:
-    """The CPUs of one machine in a window, and the ways back through it."""
+    """The CPUs of one kernel in a window, and the ways back through it.
 
-    def __init__(self, recorded: CpuWindow) -> None:
+    `lab` is the lab that packets are sent in, None if the tasks of the sender tell it.
+    """
+
+    def __init__(self, recorded: CpuWindow, lab: str | None = None) -> None:
         self.recorded = recorded = mended(recorded)
         self.cpus: Mapping[int, CpuTime] = {
             cpu: CpuTime(records, recorded.end_ns) for cpu, records in recorded.records.items()
         }
         self._timeline = cache(lambda task: timeline(task, recorded))
         self._senders: frozenset[int | str] = frozenset()
+        self._lab = lab
         self._labs: set[str | None] = set()
 
     def pieces(self, stages: Sequence[Stage]) -> list[list[CausePiece]]:
@@ -122,6 +126,8 @@ class Walker:
         self._senders = stages[-1].by or frozenset()
         tasks = self.recorded.tasks.values()
         self._labs = {task.lab for task in tasks if is_of(task, self._senders)} - {None}
+        if self._lab is not None:
+            self._labs = {self._lab}
         found: list[list[CausePiece]] = []
         task: int | None = None
         for stage in reversed(stages):
@@ -140,11 +146,6 @@ class Walker:
                 # The receiver ran when the packet came, so that nobody had to wake it.
                 task = self._at_work(stage.start_ns, None, without=task) or task
         return found[::-1]
-
-    @property
-    def lab(self) -> str | None:
-        """Return the lab that the packet was sent in; None if it was sent from outside."""
-        return next(iter(sorted(filter(None, self._labs))), None)
 
     def _back(self, place: _Place, stage: Stage) -> Iterator[CausePiece]:
         """Yield the pieces back to a segment's start; stop the place where the trace is lost."""

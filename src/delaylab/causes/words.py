@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from delaylab.causes.explained import Explained
-from delaylab.causes.records import IDLE, Task
+from delaylab.causes.records import IDLE, OF_KERNEL, Task
 from delaylab.causes.shares import CauseShare
 from delaylab.causes.walk import KSOFTIRQD, Cause
 
@@ -57,14 +57,15 @@ def task_name(number: int, tasks: Mapping[int, Task], lab: str | None) -> str:
     if number == IDLE:
         return "nobody"
     if task is None:
-        return f"task {number} (ended)"
+        return f"task {number % OF_KERNEL} (ended)"
     if task.lab is not None:
         place = task.place or "keeper"
         where = place if task.lab == lab else f"{place} of {task.lab}"
         return where if task.name.startswith(place[:COMM]) else f"{task.name} in {where}"
-    if task.of_agent or task.process == KTHREADS or task.name.startswith(KSOFTIRQD):
+    process = task.process % OF_KERNEL
+    if task.of_agent or process == KTHREADS or task.name.startswith(KSOFTIRQD):
         return task.name
-    return f"{task.name} ({'foreign' if task.placed else 'ended'}, {task.process})"
+    return f"{task.name} ({'foreign' if task.placed else 'ended'}, {process})"
 
 
 def us(nanoseconds: float) -> str:

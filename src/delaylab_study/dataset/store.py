@@ -113,8 +113,12 @@ class Study:
 
     def of_cpus(self, trial: str) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]:
         """Return the windows around packets, what CPUs did in them, and the tasks they name."""
-        windows, cpus, tasks = (self._optional(trial, name) for name in OF_CPUS)
+        windows, cpus, tasks = (self._optional(trial, name) for name in OF_CPUS[:3])
         return windows, cpus, tasks
+
+    def drops(self, trial: str) -> pl.DataFrame:
+        """Return how kernels dropped packets of a trial."""
+        return self._optional(trial, "drops")
 
     def _optional(self, trial: str, name: str) -> pl.DataFrame:
         """Return a table; one without rows if the trial has none."""

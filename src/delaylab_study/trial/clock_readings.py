@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 
-from delaylab.api.agents import Clock, Hello
+from delaylab.api.agents import Clock, Hello, Session
 from delaylab.api.machines import LOCAL
 from delaylab.api.running import LiveLab
 from delaylab_study.dataset.records.trial import ClockReading
@@ -17,6 +17,18 @@ from delaylab_study.dataset.records.trial import ClockReading
 READINGS = 20
 KEPT = 5
 """The number of readings to keep, those that took least time: the others were held up."""
+
+
+def ahead_ns(session: Session) -> int:
+    """Return how far the clock of a session's agent is ahead of this machine's, in ns."""
+    least, found = None, 0
+    for _ in range(READINGS):
+        before = time.time_ns()
+        other = session.call(Clock()).done.time_ns
+        after = time.time_ns()
+        if least is None or after - before < least:
+            least, found = after - before, other - (before + after) // 2
+    return found
 
 
 def read(lab: LiveLab, agents: list[str]) -> list[ClockReading]:

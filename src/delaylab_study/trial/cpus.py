@@ -1,20 +1,25 @@
-"""Records of CPUs around some packets of a trial, which `delaylab why` reads."""
+"""Records of CPUs around some packets of a trial, and of drops, which `delaylab why` reads."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+import time
+from collections.abc import Callable, Iterator, Sequence, Set
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 
+import numpy as np
 import polars as pl
 
-from delaylab.api.agents import CpuRecording, Hello
-from delaylab.api.causes import CpuWindow
+from delaylab.api.agents import CpuRecording, Hello, Session
+from delaylab.api.causes import CpuWindow, Drop, Task, last_drops
+from delaylab.api.machines import Machine
+from delaylab.api.names import node_agent
 from delaylab.api.records import Doubt, DoubtKind, doubt
 from delaylab.api.running import LiveLab
 from delaylab_study.dataset.records.tables import OF_CPUS, TABLES
 from delaylab_study.study_file.probe import ProbeSpec
+from delaylab_study.trial.clock_readings import ahead_ns
 
 SLOWEST, AT_QUANTILE, USUAL = 100, 20, 60
 """Packets that are looked at: the slowest, those around each quantile, and usual ones."""
@@ -25,26 +30,44 @@ NEAR_NS = 100_000
 """The most time by which a usual packet takes longer than the median."""
 BEFORE_NS, AFTER_NS = 20_000_000, 1_000_000
 """The time around a packet of which records are kept."""
+CLOCKS_NS = 1_000_000
+"""The time after it that is added on other kernels, whose clocks are known less well."""
 UNTAPPED = "untapped"
+LOST = "lost"
 Row = tuple[int | str | None, ...]
 """A row of a table, in the order of its columns (`TABLES`)."""
 
 
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    """A kernel whose CPUs are recorded: that of a machine, or a node's own (`node`).
+
+    `name` is the machine's or the node's, `clock` that of its stamps. `connect` opens a session
+    with an agent that it runs.
+    """
+
+    name: str
+    clock: str
+    connect: Callable[[], Session]
+    node: str | None = None
+
+
 @dataclass(eq=False)
 class CpuTables:
-    """The tables `windows`, `cpus` and `tasks` of a trial, as they come."""
+    """The tables `windows`, `cpus`, `tasks` and `drops` of a trial, as they come."""
 
-    machine: str
     lab: str
     windows: list[Row] = field(default_factory=list)
     cpus: list[Row] = field(default_factory=list)
     tasks: list[Row] = field(default_factory=list)
+    drops: list[Row] = field(default_factory=list)
 
-    def add(self, probe: int, seq: int, usual: bool, window: CpuWindow) -> None:
-        """Add the window around a packet."""
+    def add(self, kernel: Kernel, probe: int, seq: int, usual: bool, window: CpuWindow) -> None:
+        """Add what the CPUs of a kernel did around a packet."""
         number = len(self.windows)
         span = window.start_ns, window.end_ns
-        self.windows.append((number, self.machine, self.lab, probe, seq, usual, *span))
+        of = (number, kernel.name, kernel.clock, self.lab)
+        self.windows.append((*of, probe, seq, usual, *span))
         for each in window.records.values():
             self.cpus += (
                 (
@@ -56,78 +79,162 @@ class CpuTables:
             )
         self.tasks += (
             (
-                *(number, of, task.process, task.name or None, task.placed),
-                *(task.lab, task.place, task.of_agent),
+                *(number, of_task, task.process, task.name or None, task.placed),
+                *self._part(kernel, task),
+                task.of_agent,
             )
-            for of, task in window.tasks.items()
+            for of_task, task in window.tasks.items()
         )
+
+    def add_drops(self, kernel: Kernel, packets: Set[tuple[int, int]], drops: list[Drop]) -> None:
+        """Add how a kernel dropped packets, of those with these probes and sequence numbers."""
+        of = kernel.name, kernel.clock
+        for (probe, seq), each in last_drops(drops).items():
+            if (probe, seq) in packets:
+                at = each.reason, each.interface, each.place or kernel.node
+                self.drops.append((*of, probe, seq, each.time_ns, each.cpu, *at))
+
+    def _part(self, kernel: Kernel, task: Task) -> tuple[str | None, str | None]:
+        """Return the lab and the part of it that a task is of: an agent in a node is that node."""
+        if kernel.node is not None and task.of_agent:
+            return self.lab, kernel.node
+        return task.lab, task.place
 
     @property
     def tables(self) -> dict[str, pl.DataFrame]:
         """Return the tables by name."""
-        rows = zip(OF_CPUS, (self.windows, self.cpus, self.tasks), strict=True)
+        rows = zip(OF_CPUS, (self.windows, self.cpus, self.tasks, self.drops), strict=True)
         return {
             name: pl.DataFrame(each, schema=dict(TABLES[name]), orient="row") for name, each in rows
         }
 
 
 @dataclass(eq=False)
-class CpuWatch:
-    """A recorder of what the CPUs of the sender's machine do, by its clock.
+class KernelWatch:
+    """A recorder of what the CPUs of a kernel do, with how far its clock is ahead of this one.
 
-    `recording` is None if nobody asked for one.
+    Each reading is the time of this machine and how far the other clock was ahead then, in ns.
     """
 
-    recording: CpuRecording | None
-    tables: CpuTables
-    clock: str = ""
-    _other_clock: bool = False
+    kernel: Kernel
+    recording: CpuRecording
+    readings: list[tuple[int, int]] = field(default_factory=list)
 
-    def look(
-        self, packets: Sequence[pl.DataFrame], stamps: Sequence[pl.DataFrame], clock: str
-    ) -> None:
+    def read_clock(self) -> None:
+        """Note how far the kernel's clock is ahead now."""
+        session = self.kernel.connect()
+        try:
+            self.readings.append((time.time_ns(), ahead_ns(session)))
+        finally:
+            session.close()
+
+    def ahead_ns(self, time_ns: float) -> float:
+        """Return how far the clock was ahead at a time of this machine, in ns."""
+        times, ahead = zip(*self.readings, strict=True)
+        return float(np.interp(time_ns, times, ahead))
+
+
+@dataclass(eq=False)
+class CpuWatch:
+    """Recorders of all kernels on the way of a probe, that of its sender first.
+
+    There are none if nobody asked for them.
+    """
+
+    kernels: Sequence[KernelWatch]
+    tables: CpuTables
+
+    def look(self, packets: Sequence[pl.DataFrame], stamps: Sequence[pl.DataFrame]) -> None:
         """Keep what the CPUs did around the slowest packets, around quantiles, and usual ones.
 
-        The stamps are of the sender's `clock`.
+        Of packets that nobody answered keep how a kernel dropped them. The stamps are those of the
+        sender's clock.
         """
-        if self.recording is None or not packets:
+        if not self.kernels or not packets:
             return
-        self._other_clock = clock != self.clock
-        if self._other_clock:
-            return
-        for packet in chosen(answered(pl.concat(packets), pl.concat(stamps))).iter_rows(named=True):
-            then = partial(self.tables.add, packet["probe"], packet["seq"], packet["usual"])
-            start_ns, end_ns = packet["due_ns"] - BEFORE_NS, packet["until_ns"] + AFTER_NS
-            self.recording.ask(start_ns, end_ns, then)
-        self.recording.end()
+        for each in self.kernels:
+            each.read_clock()
+        sent = pl.concat(packets)
+        for packet in chosen(answered(sent, pl.concat(stamps))).iter_rows(named=True):
+            of = packet["probe"], packet["seq"], packet["usual"]
+            for each, start_ns, end_ns in self._spans(packet["due_ns"], packet["until_ns"]):
+                each.recording.ask(start_ns, end_ns, partial(self.tables.add, each.kernel, *of))
+        lost = sent.filter(pl.col("outcome") == LOST)
+        if len(lost):
+            keys = set(lost.select("probe", "seq").iter_rows())
+            first_ns, last_ns = int(str(lost["sent_ns"].min())), time.time_ns()
+            for each, start_ns, end_ns in self._spans(first_ns, last_ns):
+                then = partial(self.tables.add_drops, each.kernel, keys)
+                each.recording.ask_drops(start_ns, end_ns, then)
+        for each in self.kernels:
+            each.recording.end()
+
+    def _spans(self, from_ns: int, to_ns: int) -> Iterator[tuple[KernelWatch, int, int]]:
+        """Yield a time of the sender's clock as each kernel's clock has it, with some room."""
+        sender, *others = self.kernels
+        yield sender, from_ns - BEFORE_NS, to_ns + AFTER_NS
+        for each in others:
+            here_ns = from_ns - sender.ahead_ns(from_ns)
+            ahead_ns = round(each.ahead_ns(here_ns) - sender.ahead_ns(here_ns))
+            yield each, from_ns + ahead_ns - BEFORE_NS, to_ns + ahead_ns + AFTER_NS + CLOCKS_NS
 
     @property
     def doubts(self) -> list[Doubt]:
-        """Return the doubt that the CPUs could not be recorded, if they could not."""
-        failed = None if self.recording is None else self.recording.failed
-        if failed is not None:
-            why, fix = failed.what, "run as root, outside of containers (`doctor` tries it)"
-        elif self._other_clock:
-            why, fix = "the sender has a kernel of its own", "let a node without one send"
-        else:
-            return []
-        return [doubt(DoubtKind.NO_CAUSES, f"why packets were late is not known: {why}", fix)]
+        """Return a doubt for each kernel whose CPUs could not be recorded."""
+        fix = "run as root, outside of containers (`doctor` tries it)"
+        return [
+            doubt(
+                DoubtKind.NO_CAUSES,
+                f"why packets were late is not known{where}: {failed.what}",
+                fix if each.kernel.node is None else "",
+            )
+            for number, each in enumerate(self.kernels)
+            if (failed := each.recording.failed) is not None
+            for where in (f" of {each.kernel.name}" if number or each.kernel.node else "",)
+        ]
 
 
 @contextmanager
-def watching_cpus(lab: LiveLab, probe: ProbeSpec, sender_agent: str) -> Iterator[CpuWatch]:
-    """Record what the CPUs of the sender's machine do for the length of a block, if asked for."""
-    machine = lab.machine_of(sender_agent)
-    tables = CpuTables(machine.name, lab.name)
-    if not probe.causes:
-        yield CpuWatch(None, tables)
-        return
-    session = machine.session()
+def watching_cpus(lab: LiveLab, probe: ProbeSpec) -> Iterator[CpuWatch]:
+    """Record what CPUs do on the way of a probe for the length of a block, if that is asked for."""
+    tables = CpuTables(lab.name)
+    with ExitStack() as stack:
+        watched = []
+        for kernel in kernels_of(lab, probe) if probe.causes else ():
+            session = kernel.connect()
+            stack.callback(session.close)
+            recording = CpuRecording(session)
+            recording.await_ready()
+            watched.append(KernelWatch(kernel, recording))
+            watched[-1].read_clock()
+        yield CpuWatch(watched, tables)
+
+
+def kernels_of(lab: LiveLab, probe: ProbeSpec) -> list[Kernel]:
+    """Return the kernels of the sender, of the responder, and of the lab's machines."""
+    ends = [node_agent(name) for name in (probe.sender, *([] if probe.outside else [probe.to]))]
+    machines = [*map(lab.machine_of, ends), *lab.machines.values()]
+    of_machines = {_clock(each.session): each for each in machines}
+    found: dict[str, Kernel] = {}
+    for agent in ends:
+        clock = lab.clock(agent)
+        if clock not in of_machines:
+            found.setdefault(clock, Kernel(agent, clock, partial(lab.session, agent), agent))
+        else:
+            found.setdefault(clock, _of_machine(clock, of_machines[clock]))
+    for clock, machine in of_machines.items():
+        found.setdefault(clock, _of_machine(clock, machine))
+    return list(found.values())
+
+
+def _of_machine(clock: str, machine: Machine) -> Kernel:
+    return Kernel(machine.name, clock, machine.session)
+
+
+def _clock(connect: Callable[[], Session]) -> str:
+    session = connect()
     try:
-        clock = session.call(Hello()).done.clock
-        recording = CpuRecording(session)
-        recording.await_ready()
-        yield CpuWatch(recording, tables, clock)
+        return session.call(Hello()).done.clock
     finally:
         session.close()
 

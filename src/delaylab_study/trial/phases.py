@@ -9,7 +9,6 @@ from pathlib import Path
 
 import polars as pl
 
-from delaylab.api.names import node_agent
 from delaylab.api.plans import ProbeWay
 from delaylab.api.running import LiveLab
 from delaylab.api.units import Duration
@@ -63,7 +62,7 @@ def run(
 ) -> Phases:
     """Send the packets of all phases, with taps, loads and work; arguments as of `measure`."""
     with (
-        watching_cpus(lab, probe, node_agent(probe.sender)) as cpus,
+        watching_cpus(lab, probe) as cpus,
         listening(lab, probe, probe_id) as instruments,
     ):
         sender = Sender(lab, path, probe, probe_id, instruments)
@@ -88,7 +87,7 @@ def run(
         loaded = under_load(lab, combination, arrives_by, rates, send)
         sender.run("after", probe.at_rest, probe.pace_at_rest)
         stop(instruments)
-        cpus.look(sender.packets, sender.stamps, sender.clock)
+        cpus.look(sender.packets, sender.stamps)
     clean = feedback[0] if feedback else None
     return Phases(sender, instruments, rest, search, pace, loaded, feedback=clean, cpus=cpus)
 

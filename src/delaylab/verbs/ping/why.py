@@ -99,7 +99,7 @@ class WhyWatch:
         """Return the usual packets that were looked at, with the causes of what they took more."""
         found = []
         for seq, _, each in self._usual:
-            if (expected := self._expected_of(len(each.stages))) is not None:
+            if (expected := self._expected_of(each.segments)) is not None:
                 found.append(explain(seq, each, expected))
         return found
 
@@ -129,13 +129,13 @@ class WhyWatch:
         self.recording.ask(stages[0].start_ns - BEFORE_NS, stages[-1].end_ns + AFTER_NS, then)
 
     def _note_usual(self, seq: int, took_ns: int, stages: list[Stage], recorded: CpuWindow) -> None:
-        self._usual.append((seq, took_ns, WatchedPacket(stages=stages, recorded=recorded)))
+        self._usual.append((seq, took_ns, WatchedPacket.of_one(stages, recorded)))
 
     def _note_late(self, seq: int, stages: list[Stage], recorded: CpuWindow) -> None:
         expected = self._expected_of(len(stages))
         if expected is None:
             return
-        found = explain(seq, WatchedPacket(stages=stages, recorded=recorded), expected)
+        found = explain(seq, WatchedPacket.of_one(stages, recorded), expected)
         self.explained.append(found)
         if self.on_why is not None:
             self.on_why(found)
@@ -146,7 +146,7 @@ class WhyWatch:
         near = [
             each
             for _, took_ns, each in self._usual
-            if took_ns <= median + NEAR_NS and len(each.stages) == segments
+            if took_ns <= median + NEAR_NS and each.segments == segments
         ]
         packets, known = self._expected.get(segments, (0, None))
         if known is not None and len(near) < GROWN * packets:

@@ -20,7 +20,8 @@ from delaylab.api.causes import (
     usual_of,
 )
 from delaylab.api.points import bare
-from delaylab_study.analysis.causes.windows import PacketWindow, windows
+from delaylab_study.analysis.causes.parts import Passed, parts, stages
+from delaylab_study.analysis.causes.windows import PacketWindows, windows
 from delaylab_study.analysis.clocks.stations import Station
 from delaylab_study.analysis.packets.table import MEASURED
 from delaylab_study.analysis.packets.trial import TrialPackets, trial_packets
@@ -37,7 +38,8 @@ class LookedAt:
     """A packet of a trial that was looked at, and why it took longer than usual.
 
     `rtt_ns` is its user RTT with the time by which it was sent late. `segments` names the segments
-    that the shares number.
+    that the shares number. `stages` and `window` are by the sender's clock, `others` are the
+    windows of other kernels on its way, by their machines, and by their own clocks.
     """
 
     trial: TrialRecord
@@ -46,6 +48,7 @@ class LookedAt:
     stages: Sequence[Stage]
     segments: Sequence[str]
     window: CpuWindow
+    others: Mapping[str, CpuWindow]
     explained: Explained
 
 
@@ -73,25 +76,30 @@ def looked_at(study: Study, trial: TrialRecord) -> LookedAtTrial:
     read = trial_packets(study, trial)
     stations = [at for at in read.packets.stations if len(read.answered)]
     watched = list(windows(study, trial.id))
-    rows = dict(_stages(read, stations, watched[0].lab)) if watched else {}
+    rows = dict(_passed(read, stations, watched[0].lab)) if watched else {}
+    machines = frozenset(each.clock for each in study.record.machines.values())
     names = [SLIP, *_names(read, stations)]
     found = [
-        (each, rows[each.probe, each.seq]) for each in watched if (each.probe, each.seq) in rows
+        (each, due_ns, points, _watched(each, due_ns, points, machines))
+        for each in watched
+        if (row := rows.get((each.probe, each.seq)))
+        for due_ns, points in [row]
     ]
-    quiet = [_watched(each, stages) for each, stages in found if each.usual]
+    quiet = [packet for each, _, _, packet in found if each.usual]
     expected = usual_of(quiet, len(names))
     packets = []
-    for each, stages in found if expected is not None else ():
+    for each, due_ns, points, packet in found if expected is not None else ():
         if not each.usual and expected is not None:
             packets.append(
                 LookedAt(
                     trial=trial,
                     seq=each.seq,
-                    rtt_ns=stages[-1].end_ns - stages[0].start_ns,
-                    stages=stages,
+                    rtt_ns=points[-1].time_ns - due_ns,
+                    stages=stages(due_ns, points),
                     segments=names,
-                    window=each.window,
-                    explained=explain(each.seq, _watched(each, stages), expected),
+                    window=each.kernels[0].window,
+                    others={kernel.machine: kernel.window for kernel in each.kernels[1:]},
+                    explained=explain(each.seq, packet, expected),
                 )
             )
     return LookedAtTrial(
@@ -107,27 +115,36 @@ def _rtts_ns(read: TrialPackets, stations: Sequence[Station]) -> NDArray[np.int6
     return (answered.stations[stations[-1]].times - pl.select(due).to_series()).to_numpy()
 
 
-def _watched(packet: PacketWindow, stages: Sequence[Stage]) -> WatchedPacket:
-    return WatchedPacket(stages=stages, recorded=packet.window)
+def _watched(
+    packet: PacketWindows, due_ns: int, points: Sequence[Passed], machines: frozenset[str]
+) -> WatchedPacket:
+    of_clock = {kernel.clock: kernel.window for kernel in packet.kernels}
+    return WatchedPacket(parts=parts(due_ns, points, of_clock, machines), lab=packet.lab)
 
 
-def _stages(
+def _passed(
     read: TrialPackets, stations: Sequence[Station], lab: str
-) -> Iterator[tuple[tuple[int, int], list[Stage]]]:
-    """Yield the segments of each packet that all points saw, by its probe and sequence number."""
-    answered = read.answered
+) -> Iterator[tuple[tuple[int, int], tuple[int, list[Passed]]]]:
+    """Yield when each packet was due and passed each point, by its probe and sequence number.
+
+    Packets that not all points saw are left out.
+    """
+    answered, clocks = read.answered, read.alignment.clocks
     by = [_by(read.trial, station, lab) for station in stations]
+    clock = [clocks.get(station, read.alignment.sender) for station in stations]
     times = [answered.stations[station].times.to_list() for station in stations]
+    own = [answered.stations[station].as_stamped.to_list() for station in stations]
     scheduled = answered.scheduled.select("probe", "seq", "intended_ns").iter_rows()
-    for (probe, seq, due_ns), at_ns in zip(scheduled, zip(*times, strict=True), strict=True):
+    for (probe, seq, due_ns), at_ns, own_ns in zip(
+        scheduled, zip(*times, strict=True), zip(*own, strict=True), strict=True
+    ):
         if None in at_ns or list(at_ns) != sorted(at_ns):
             continue
-        first = Stage(start_ns=min(due_ns, at_ns[0]), end_ns=at_ns[0], by=by[0], timer=True)
-        rest = [
-            Stage(start_ns=start, end_ns=end, by=whose)
-            for start, end, whose in zip(at_ns, at_ns[1:], by[1:], strict=False)
+        points = [
+            Passed(time_ns=when, own_ns=by_own, clock=whose, by=who)
+            for when, by_own, whose, who in zip(at_ns, own_ns, clock, by, strict=True)
         ]
-        yield (probe, seq), [first, *rest]
+        yield (probe, seq), (min(due_ns, at_ns[0]), points)
 
 
 def _by(trial: TrialRecord, station: Station, lab: str) -> frozenset[int | str] | None:

@@ -2,46 +2,81 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import polars as pl
 
-from delaylab.api.causes import CpuRecord, CpuWindow, How, Task, What, by_cpu
+from delaylab.api.causes import (
+    OF_KERNEL,
+    CpuRecord,
+    CpuWindow,
+    How,
+    Task,
+    What,
+    by_cpu,
+    numbered_from,
+)
 from delaylab_study.dataset.store import Study
 
 
-@dataclass(frozen=True, slots=True)
-class PacketWindow:
-    """A packet of a lab, whether it is a usual one, and what the CPUs did around it."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KernelWindow:
+    """What the CPUs of one kernel did around a packet, by its own clock.
+
+    `machine` is the name of the machine, or of a node that has a kernel of its own.
+    """
+
+    machine: str
+    clock: str
+    window: CpuWindow
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PacketWindows:
+    """A packet of a lab, whether it is a usual one, and what CPUs did around it.
+
+    The first of the `kernels` is the sender's. Tasks have numbers of their own among all of them.
+    """
 
     lab: str
     probe: int
     seq: int
     usual: bool
-    window: CpuWindow
+    kernels: Sequence[KernelWindow]
 
 
-def windows(study: Study, trial: str) -> Iterator[PacketWindow]:
+def windows(study: Study, trial: str) -> Iterator[PacketWindows]:
     """Yield the windows of a trial, in the order of its packets; none if no CPUs were recorded."""
     found, records, tasks = study.of_cpus(trial)
     if not len(found):
         return
     of_window = {key[0]: each for key, each in records.partition_by("window", as_dict=True).items()}
     named = {key[0]: each for key, each in tasks.partition_by("window", as_dict=True).items()}
-    for row in found.iter_rows(named=True):
-        number = row["window"]
-        yield PacketWindow(
-            row["lab"],
-            row["probe"],
-            row["seq"],
-            row["usual"],
-            CpuWindow(
-                start_ns=row["start_ns"],
-                end_ns=row["end_ns"],
-                records=by_cpu(_records(of_window.get(number, records.clear()))),
-                tasks=dict(_tasks(named.get(number, tasks.clear()))),
-            ),
+    clocks = list(dict.fromkeys(found["clock"]))
+
+    def of_kernel(
+        number: int, machine: str, clock: str, start_ns: int, end_ns: int
+    ) -> KernelWindow:
+        window = CpuWindow(
+            start_ns=start_ns,
+            end_ns=end_ns,
+            records=by_cpu(_records(of_window.get(number, records.clear()))),
+            tasks=dict(_tasks(named.get(number, tasks.clear()))),
+        )
+        if first := clocks.index(clock) * OF_KERNEL:
+            window = numbered_from(window, first)
+        return KernelWindow(machine=machine, clock=clock, window=window)
+
+    for part in found.partition_by("probe", "seq", maintain_order=True):
+        each = part.select("window", "machine", "clock", "start_ns", "end_ns").iter_rows()
+        kernels = [of_kernel(*row) for row in each]
+        yield PacketWindows(
+            lab=part["lab"][0],
+            probe=part["probe"][0],
+            seq=part["seq"][0],
+            usual=part["usual"][0],
+            kernels=sorted(kernels, key=lambda kernel: clocks.index(kernel.clock)),
         )
 
 

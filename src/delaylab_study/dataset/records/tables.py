@@ -75,6 +75,7 @@ COMPARISONS = {
 WINDOWS = {
     "window": pl.UInt32,
     "machine": pl.String,
+    "clock": pl.String,
     "lab": pl.String,
     "probe": pl.UInt32,
     "seq": pl.UInt32,
@@ -105,6 +106,17 @@ TASKS = {
     "part": pl.String,
     "agent": pl.Boolean,
 }
+DROPS = {
+    "machine": pl.String,
+    "clock": pl.String,
+    "probe": pl.UInt32,
+    "seq": pl.UInt32,
+    "time_ns": pl.Int64,
+    "cpu": pl.UInt16,
+    "reason": pl.String,
+    "interface": pl.String,
+    "part": pl.String,
+}
 TABLES: dict[str, Schema] = {
     "stamps": STAMPS,
     "probes": PROBES,
@@ -118,12 +130,13 @@ TABLES: dict[str, Schema] = {
     "windows": WINDOWS,
     "cpus": CPUS,
     "tasks": TASKS,
+    "drops": DROPS,
 }
 ADDED = {"hosts": {"machine": LOCAL_NAME}}
 """Columns that tables of earlier versions lack, and the value that all their rows have."""
 OF_ROUTERS = frozenset({"changes", "wrong", "fates"})
 """Tables of a trial whose lab has routing daemons."""
-OF_CPUS = ("windows", "cpus", "tasks")
+OF_CPUS = ("windows", "cpus", "tasks", "drops")
 """Tables of a trial whose probe has `causes`."""
 OPTIONAL = frozenset({"answers", "progress", "comparisons", *OF_CPUS}) | OF_ROUTERS
 """Tables that a trial has only if there is something in them."""
@@ -226,7 +239,9 @@ MEANINGS: dict[str, dict[str, str]] = {
     },
     "windows": {
         "window": "The number of the window of time around one packet.",
-        "machine": "The machine whose CPUs were recorded, by its name in `study.json`.",
+        "machine": "The machine whose CPUs were recorded, by its name in `study.json`, or the node "
+        "with a kernel of its own, such as `node.one`.",
+        "clock": "The name of its clock, by which the times of the window and of its records are.",
         "lab": "The lab of the trial, as the table `tasks` names it among others.",
         "probe": "The number of the packet's probe.",
         "seq": "The packet's sequence number.",
@@ -264,6 +279,17 @@ MEANINGS: dict[str, dict[str, str]] = {
         "lab": "The lab that it runs in; null outside of labs.",
         "part": "The part of the lab, such as `node.one` or `link.here`; null outside of labs.",
         "agent": "True for an agent of delaylab.",
+    },
+    "drops": {
+        "machine": "The machine whose kernel dropped the packet, or the node with one of its own.",
+        "clock": "The name of its clock.",
+        "probe": "The number of the packet's probe.",
+        "seq": "The packet's sequence number; only packets that nobody answered are here.",
+        "time_ns": f"When it was dropped, {EPOCH}.",
+        "cpu": "The CPU that dropped it.",
+        "reason": "The kernel's name for why (`skb_drop_reason`); null if it has none.",
+        "interface": "The interface that the packet was at; null if it was at none.",
+        "part": "The part of the lab that the interface is in; null outside of labs.",
     },
 }
 """Meaning of each column, as docs/dataset.md prints it."""
