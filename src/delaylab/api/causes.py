@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from delaylab.causes.cpus import CpuTime
-from delaylab.causes.drops import Drop, last_drops
+from delaylab.causes.drops import UNSEEN_LOSS, Drop, last_drops
 from delaylab.causes.explained import Explained, WatchedPacket, WatchedPart, explain, usual_of
 from delaylab.causes.mended import mended
 from delaylab.causes.records import (
@@ -25,6 +25,7 @@ from delaylab.causes.words import cause, task_name
 __all__ = [
     "IDLE",
     "OF_KERNEL",
+    "UNSEEN_LOSS",
     "Cause",
     "CauseShare",
     "CpuRecord",

@@ -36,6 +36,8 @@ REASONS: Mapping[str, str] = {
 }
 """The kernel's reasons in words, without `SKB_DROP_REASON_` (include/net/dropreason-core.h)."""
 
+UNSEEN_LOSS = "no kernel here dropped it: a link lost it, or nobody answered"
+"""The words for a lost packet that no kernel was seen to drop."""
 HOST, GATE = "host.", "lo"
 """The start of the places of hosts, and the interface at which an engine holds frames."""
 BY_PROGRAM = "TC_"

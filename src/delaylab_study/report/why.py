@@ -101,6 +101,9 @@ def show(trials: Sequence[LookedAtTrial], slowest: Sequence[LookedAt], console: 
         )
         if quantiles := at_quantiles(together):
             console.print(_table(quantiles))
+        for text, packets in _lost(together).most_common():
+            said = f"{packets} packets lost: {text}"
+            console.print(printable(said), highlight=False, markup=False, soft_wrap=True)
     for packet in slowest:
         console.print()
         for line in lines(packet):
@@ -113,6 +116,14 @@ def _by_levels(trials: Sequence[LookedAtTrial]) -> dict[str, list[LookedAtTrial]
         levels = ", ".join(f"{name}={level}" for name, level in each.trial.factors.items())
         found.setdefault(levels or "all trials", []).append(each)
     return found
+
+
+def _lost(trials: Sequence[LookedAtTrial]) -> Counter[str]:
+    """Return the lost packets of trials, by how."""
+    total = Counter[str]()
+    for each in trials:
+        total.update(each.lost)
+    return total
 
 
 def _table(quantiles: Sequence[AtQuantile]) -> Table:
@@ -136,6 +147,7 @@ def as_json(trials: Sequence[LookedAtTrial], slowest: Sequence[LookedAt]) -> Jso
                 "levels": levels,
                 "trials": [each.trial.id for each in together],
                 "usual": sum(each.usual for each in together),
+                "lost": dict(_lost(together)),
                 "at": [
                     {
                         "quantile": each.name,

@@ -44,6 +44,20 @@ probe: {from: a, to: b, count: 200, interval: 10ms}
 factors: {load: {idle: []}}
 repeat: 1
 """
+WHY = """\
+study: why
+lab:
+  lab: why
+  machines: {m2: {ssh: m2}}
+  hosts: {here: {}, h2: {machine: m2}}
+  nodes: {a: {host: here}, b: {host: h2}}
+  links: [{between: [a, b], name: far, delay: 5ms}]
+factors:
+  load: {culprit: [{command: [chrt, -f, '60', sh, -c, CULPRIT], on: b}]}
+probe: {from: a, to: b, protocol: udp, count: 300, interval: 20ms, at_rest: 40, causes: true}
+repeat: 1
+"""
+CULPRIT = "while :; do sleep 0.15; i=0; while [ $i -lt 30000 ]; do i=$((i+1)); done; done"
 CLOCKS = 3
 MS = 1_000_000
 
@@ -164,3 +178,17 @@ def test_what_chrony_states_is_beside_the_bound_in_one_table(two: Guests) -> Non
     assert followed["time_sync"]["bound_us"] == by["bound_us"] > 0
     assert followed["time_sync"]["within"], followed
     assert "by chrony; offset" in (two.folder / "synced" / "report.html").read_text()
+
+
+def test_the_far_machine_says_why_packets_were_late_in_its_part(two: Guests) -> None:
+    """A real-time program on the far machine has its CPU again and again."""
+    (two.folder / "why.yaml").write_text(WHY.replace("CULPRIT", json.dumps(CULPRIT)))
+    two.delaylab("run", "why.yaml", "--out", "why")
+    study = read_study(two.folder / "why")
+    (trial,) = study.trials
+    assert not [each for each in trial.warnings if each.kind == "no-causes"]
+    assert set(study.of_cpus(trial.id)[0]["machine"]) == {"local", "m2"}
+    said = two.delaylab("why", "why", "--slowest", "40").stdout
+    blocks = said.split("\n\n")[1:]
+    named = [each for each in blocks if "b waited for a CPU that sh in node.b had" in each]
+    assert len(named) >= 10, said

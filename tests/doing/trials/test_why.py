@@ -21,6 +21,14 @@ while True:
     while time.monotonic() < until:
         pass
 """
+GONE = """\
+way=$(ip -4 route show table local type local dev line)
+sleep 0.5
+ip route del table local $way dev line
+sleep 0.5
+ip route add table local $way dev line
+exec sleep 60
+"""
 FEWEST_NAMED = 5
 """The culprit is there for a tenth of the time: some 30 of 300 packets come then."""
 STUDY = """\
@@ -30,7 +38,10 @@ lab:
   nodes: {one: {cpus: [0]}, two: {cpus: [1]}}
   links: [{between: [one, two], name: line, delay: 1ms}]
 factors:
-  load: {none: [], culprit: [{command: [python3, FOLDER/culprit.py], on: two}]}
+  load:
+    none: []
+    culprit: [{command: [python3, FOLDER/culprit.py], on: two}]
+    gone: [{command: [sh, FOLDER/gone.sh], on: two}]
 probe: {from: one, to: two, protocol: udp, count: 300, interval: 7ms, at_rest: 30, causes: true}
 scales: {quick: {repeat: 1}}
 """
@@ -38,12 +49,14 @@ scales: {quick: {repeat: 1}}
 
 def test_a_dataset_says_who_made_its_packets_slow(delaylab: Run, tmp_path: Path) -> None:
     (tmp_path / "culprit.py").write_text(CULPRIT)
+    (tmp_path / "gone.sh").write_text(GONE)
     (tmp_path / "study.yaml").write_text(STUDY.replace("FOLDER", str(tmp_path)))
     dataset = tmp_path / "data"
     delaylab("run", str(tmp_path / "study.yaml"), "--out", str(dataset))
     _names_the_culprit(delaylab, dataset)
     _adds_up(delaylab, dataset)
     _says_it_of_one_trial(delaylab, dataset)
+    _says_how_packets_were_lost(delaylab, dataset)
     for each in dataset.glob("trials/*/windows.parquet"):
         each.unlink()
     done = delaylab("why", str(dataset), code=2)
@@ -84,3 +97,13 @@ def _says_it_of_one_trial(delaylab: Run, dataset: Path) -> None:
     said = delaylab("why", str(dataset), "--trial", trial, "--slowest", "1").stdout
     assert said.splitlines()[0].startswith("load=culprit: ")
     assert "load=none" not in said
+
+
+def _says_how_packets_were_lost(delaylab: Run, dataset: Path) -> None:
+    """For half a second the responder's node does not know its own address."""
+    levels = as_json(delaylab("why", str(dataset), "--json"))["levels"]
+    (lost,) = (each["lost"] for each in levels if each["levels"] == "load=gone")
+    (text,) = (each for each in lost if each.endswith("(IP_INADDRERRORS)"))
+    assert " of node.two: " in text
+    assert lost[text] >= FEWEST_NAMED
+    assert f"{lost[text]} packets lost: {text}" in delaylab("why", str(dataset)).stdout

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from delaylab.agent.failures import AgentError
 from delaylab.agent.wire.cpus import CpusDone
-from delaylab.causes.drops import Drop
+from delaylab.causes.drops import UNSEEN_LOSS, Drop
 from delaylab.causes.explained import Explained
 from delaylab.causes.walk import Cause
 from delaylab.causes.words import cause, sentence, task_name, us
@@ -31,9 +31,7 @@ class LostPacket:
     @property
     def text(self) -> str:
         """Return who dropped it."""
-        if self.drop is None:
-            return "no kernel of this machine dropped it: a link lost it, or nobody answered"
-        return self.drop.text
+        return UNSEEN_LOSS if self.drop is None else self.drop.text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

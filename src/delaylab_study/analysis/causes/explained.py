@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -20,6 +21,7 @@ from delaylab.api.causes import (
     usual_of,
 )
 from delaylab.api.points import bare
+from delaylab_study.analysis.causes.lost import lost
 from delaylab_study.analysis.causes.parts import Passed, parts, stages
 from delaylab_study.analysis.causes.windows import PacketWindows, windows
 from delaylab_study.analysis.clocks.stations import Station
@@ -57,13 +59,15 @@ class LookedAtTrial:
     """The packets of a trial that were looked at, in the order of sending, but for usual ones.
 
     `usual` is the number of usual packets. There are no `packets` if these are too few. `rtts_ns`
-    has the times of all answered packets under load, shape (n,), as `LookedAt.rtt_ns`.
+    has the times of all answered packets under load, shape (n,), as `LookedAt.rtt_ns`. `lost` are
+    the packets that were lost under load, by how, in words.
     """
 
     trial: TrialRecord
     packets: Sequence[LookedAt]
     usual: int
     rtts_ns: NDArray[np.int64]
+    lost: Counter[str]
 
 
 def recorded(study: Study, trial: TrialRecord) -> bool:
@@ -103,7 +107,11 @@ def looked_at(study: Study, trial: TrialRecord) -> LookedAtTrial:
                 )
             )
     return LookedAtTrial(
-        trial=trial, packets=packets, usual=len(quiet), rtts_ns=_rtts_ns(read, stations)
+        trial=trial,
+        packets=packets,
+        usual=len(quiet),
+        rtts_ns=_rtts_ns(read, stations),
+        lost=lost(study, trial),
     )
 
 
