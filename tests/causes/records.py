@@ -75,6 +75,18 @@ class Cpus:
             )
         )
 
+    def reclaim(self, until_us: int, cpu: int, task: int, took_us: int) -> None:
+        """Have a task find the memory that it looked for."""
+        self.made.append(
+            CpuRecord(
+                time_ns=until_us * US,
+                cpu=cpu,
+                what=What.RECLAIM,
+                task=task,
+                length_ns=took_us * US,
+            )
+        )
+
     def signal(self, at_us: int, cpu: int, number: int, to: int, by: int) -> None:
         """Have a task send a signal."""
         self._add(at_us, cpu, What.SIGNAL, How.NONE, to, by, number)

@@ -110,6 +110,21 @@ def test_a_group_without_cpu_time_is_a_quota_whoever_has_the_cpu() -> None:
     assert (Cause.HELD, HOG) not in found
 
 
+def test_a_task_that_looks_for_memory_waits_for_it_running_or_not() -> None:
+    cpus = Cpus()
+    _exchange(cpus)
+    cpus.switch(110, 1, RESPONDER)
+    cpus.switch(1000, 1, IDLE, How.BLOCKED)
+    cpus.wake(2000, 0, RESPONDER, How.BY_INTERRUPT)
+    cpus.switch(2010, 1, RESPONDER)
+    cpus.reclaim(4010, 1, RESPONDER, 3800)
+    _answer(cpus, 4030)
+    found = _found(cpus, 100, 4045)
+    assert found[Cause.RECLAIM, IDLE] == 3800
+    assert found[Cause.OWN, RESPONDER] == 100 + 20
+    assert (Cause.BLOCKED, IDLE) not in found
+
+
 def test_a_softirq_that_wakes_the_sender_had_the_answer() -> None:
     cpus = Cpus()
     cpus.switch(0, 0, SENDER)

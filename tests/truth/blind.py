@@ -12,6 +12,8 @@ from tests.truth.cases import Case
 from tests.truth.judging import Judged, judge
 from tests.truth.scene import Pairs, run, scene
 
+SERVER_PORT = 7007
+"""The port of a server that injects (injector.py)."""
 LEAST_NS, MOST_NS = 500_000, 20_000_000
 """The strengths that are drawn; what is shorter makes no packet late by half a millisecond."""
 
@@ -47,6 +49,7 @@ def draw(case: Case, count: int) -> Plan:
 
 def blind(case: Case, plan: Plan) -> Judged:
     """Carry a plan out, and judge what was named."""
-    with scene(case.link, case.responder_cpu) as made, case.injected(made) as by:
+    port = SERVER_PORT if case.serves else None
+    with scene(case.link, case.responder_cpu, port) as made, case.injected(made) as by:
         seen = run(made, by, plan.injections, realtime=case.realtime)
     return judge(case, seen)

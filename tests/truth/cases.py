@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from subprocess import Popen
 
 from delaylab.causes.explained import Explained
@@ -20,7 +22,10 @@ from tests.truth.scene import (
 )
 
 LINK: dict[str, object] = {"name": "line", "delay": "1ms"}
+INJECTOR = "inject"
+"""The start of the names of the programs that inject."""
 SLOW: dict[str, object] = {"name": "line", "rate": "10Mbit", "queue": "1MiB"}
+DELAYLAB = str(Path(sys.executable).with_name("delaylab"))
 CPUS = f"{SENDER_CPU}", f"{RESPONDER_CPU}"
 
 
@@ -29,7 +34,8 @@ class Case:
     """A cause: how it is injected, and by which cause and program it must be named.
 
     `by` is the start of the name of the program that is to blame, "" if there is none. `place` is
-    the part of the lab that was kept waiting. Injections are so much apart, and up to half of that;
+    the part of the lab that was kept waiting. If the injector `serves`, it answers the packets
+    itself, as a program of the second node. Injections are so much apart, and up to half of that;
     there are so many times `fewer` of them.
     """
 
@@ -38,10 +44,11 @@ class Case:
     argument: Callable[[Scene], str]
     cause: Cause
     place: str
-    by: str = "inject"
+    by: str = INJECTOR
     link: dict[str, object] | None = None
     realtime: bool = True
     responder_cpu: int = RESPONDER_CPU
+    serves: bool = False
     spacing_ns: int = 100_000_000
     fewer: int = 1
 
@@ -58,16 +65,25 @@ class Case:
     @contextmanager
     def injected(self, made: Scene) -> Iterator[Popen[str]]:
         """Have the program that injects it, ready for its plan."""
-        if self.what != "quota":
-            # A burst is sent by another program of the sender's node.
-            node = ["nsenter", "--target", str(made.sender_pid), "--net"]
-            within = node if self.what == "burst" else ()
-            with injector(self.what, self.argument(made), within) as started:
+        if self.what == "quota":
+            with (
+                group_of("cpu", [made.responder_pid]) as group,
+                injector(self.what, str(group)) as started,
+            ):
+                (group / "cgroup.procs").write_text(str(started.pid))
                 yield started
             return
-        with group_of([made.responder_pid]) as group, injector(self.what, str(group)) as started:
-            (group / "cgroup.procs").write_text(str(started.pid))
-            yield started
+        with ExitStack() as stack:
+            argument = self.argument(made)
+            if self.what == "memory":
+                argument = f"{stack.enter_context(group_of('memory', []))} {argument}"
+            within: Sequence[str] = ()
+            if self.serves:
+                within = (DELAYLAB, "exec", "--lab", made.lab.name, "two", "--")
+            elif self.what in ("burst", "softirq"):
+                # Its frames are sent by another program of the sender's node.
+                within = ("nsenter", "--target", str(made.sender_pid), "--net")
+            yield stack.enter_context(injector(self.what, argument, within))
 
 
 def _engine(made: Scene) -> str:
@@ -150,5 +166,52 @@ CASES = (
         place="link.here",
         by="",
         link=SLOW,
+    ),
+    Case(
+        name="link's rate changed",
+        what="rate",
+        argument=lambda made: made.lab.name,
+        spacing_ns=1_000_000_000,
+        fewer=4,
+        cause=Cause.LINK,
+        place="link.here",
+        by="",
+        link=SLOW,
+    ),
+    Case(
+        name="many timers at once on the responder's CPU",
+        what="timers",
+        argument=lambda _: CPUS[1],
+        cause=Cause.INTERRUPT,
+        place="node.two",
+        by="",
+        spacing_ns=200_000_000,
+    ),
+    Case(
+        name="another node's frames on the responder's CPU",
+        what="softirq",
+        argument=lambda made: f"{made.responder_pid} {made.to} {made.interface} {CPUS[1]}",
+        cause=Cause.SOFTIRQ,
+        place="node.two",
+        by="",
+        spacing_ns=200_000_000,
+    ),
+    Case(
+        name="server waits for its disk",
+        what="disk",
+        argument=lambda _: CPUS[1],
+        cause=Cause.BLOCKED,
+        place="node.two",
+        serves=True,
+        by="",
+    ),
+    Case(
+        name="server's group short of memory",
+        what="memory",
+        argument=lambda _: CPUS[1],
+        cause=Cause.RECLAIM,
+        place="node.two",
+        serves=True,
+        by="",
     ),
 )

@@ -62,13 +62,19 @@ class Scene:
     engine_pid: int | None
     to: str
     port: int
+    interface: str
 
 
 @contextmanager
 def scene(
-    link: dict[str, object] | None = None, responder_cpu: int = RESPONDER_CPU
+    link: dict[str, object] | None = None,
+    responder_cpu: int = RESPONDER_CPU,
+    port: int | None = None,
 ) -> Iterator[Scene]:
-    """Have a lab of two nodes, bound to CPUs, and a responder in one; a link engine is on CPU 1."""
+    """Have a lab of two nodes, bound to CPUs, and a responder in one; a link engine is on CPU 1.
+
+    With a `port` something else will answer there.
+    """
     spec = lab_from_data(
         {
             "lab": f"truth{os.getpid()}",
@@ -86,11 +92,13 @@ def scene(
             pid = LOCAL.child(lab.pid(f"node.{name}"), inside)
             assert pid is not None, "the session's process"
             pids[name] = pid
-        sessions["two"].start(Reflect(ip=4, stamps=True))
-        port = sessions["two"].port(10)
-        to = lab.plan.nodes["two"].attachments[0].address
+        if port is None:
+            sessions["two"].start(Reflect(ip=4, stamps=True))
+            port = sessions["two"].port(10)
+        at = lab.plan.nodes["two"].attachments[0]
         engine = _engine(lab) if link else None
-        yield Scene(lab, sessions["one"], pids["one"], pids["two"], engine, to, port)
+        one, two = pids["one"], pids["two"]
+        yield Scene(lab, sessions["one"], one, two, engine, at.address, port, at.device)
 
 
 def _engine(lab: LiveLab) -> int:
@@ -103,9 +111,9 @@ def _engine(lab: LiveLab) -> int:
 
 
 @contextmanager
-def group_of(pids: Sequence[int]) -> Iterator[Path]:
-    """Have a control group of CPU time with these processes; they go back at the end."""
-    found = Path(f"/sys/fs/cgroup/cpu/truth{os.getpid()}")
+def group_of(controller: str, pids: Sequence[int]) -> Iterator[Path]:
+    """Have a control group with these processes; all of its processes go back at the end."""
+    found = Path(f"/sys/fs/cgroup/{controller}/truth{os.getpid()}")
     found.mkdir()
     try:
         for pid in pids:

@@ -24,5 +24,5 @@ compile order counters.h
 compile lan
 compile gate
 compile socket events.h
-compile cpus kernel.h
+compile cpus cpus.h kernel.h
 compile drops events.h kernel.h

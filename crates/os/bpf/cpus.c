@@ -12,12 +12,14 @@
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_tracing.h>
 
+#include "cpus.h"
 #include "kernel.h"
 
 /* A trace point's arguments are by their place, and not all of them are used. */
 #pragma clang diagnostic ignored "-Wunused-parameter"
 
 #define LONG_NS 20000 /* interrupts from this length on have a record of their own */
+#define RECLAIM_NS 2000 /* the same for a task that looks for memory, which it does again and again */
 #define SIGKILL 9
 #define SIGCONT 18
 #define SIGSTOP 19
@@ -34,110 +36,6 @@ enum left { RUNNABLE, ASLEEP, BLOCKED, STOPPED, ENDED, THROTTLED };
 enum waker { BY_TASK, BY_TIMER, BY_INTERRUPT, BY_NETWORK, BY_SOFTIRQ };
 /* Numbers of softirqs, as the kernel has them since Linux 4.11. */
 enum softirq { TIMER_SOFTIRQ = 1, NET_TX_SOFTIRQ = 2, NET_RX_SOFTIRQ = 3, HRTIMER_SOFTIRQ = 8 };
-
-enum kind { SWITCH = 1, WAKING, SOFTIRQ, INTERRUPT, SIGNAL, STEAL, RENAMED, FORKED };
-
-/* One record; `Record` in src/cpus/record.rs has the same layout. What `a` to `e` hold depends on the kind:
- *
- *            a                 b              c                       d               e
- * SWITCH     task before       task after     switches of the CPU     its run time    interrupts until now
- *            (of the idle task d is how long it was idle)
- * WAKING     task woken        running task
- * SOFTIRQ    its number                                               its length
- * INTERRUPT  its number                                               its length
- * SIGNAL     its number        to this task   from this task
- * STEAL                                                               time stolen until now
- * RENAMED    the task          its process                            its name, in d and e
- * FORKED     the new task      its process    process that made it    its name, in d and e
- *
- * Tasks are by their number in the initial PID namespace. Times are in ns of CLOCK_MONOTONIC. */
-struct record {
-	__u64 time;
-	__u8 kind;
-	__u8 flags; /* of a switch: `enum left`; of a waking: `enum waker` */
-	__u16 lap;  /* how often the ring had gone round, from 1 on; written last */
-	__u32 a;
-	__u32 b;
-	__u32 c;
-	__u64 d;
-	__u64 e;
-};
-
-/* What a CPU is doing, in cache lines of its own. */
-struct cpu {
-	__u64 head;          /* records written so far */
-	__u64 softirq_began; /* 0 outside of one; the number of the softirq is in the lowest bits */
-	__u64 softirq_ns;    /* time in softirqs, without interrupts within them */
-	__u64 irq_began;     /* 0 outside of one */
-	__u64 irq_ns;        /* time in interrupts, and in timers within them */
-	__u64 irq_before;    /* `irq_ns` when the softirq began */
-	__u64 stolen;        /* time that the hypervisor took, when last looked at */
-	__u64 timer_began;   /* 0 outside of one */
-	__u64 idle_since;    /* when it went idle after the last switch that was seen; 0 if it did not */
-	__u64 unused[7];
-};
-
-/* Set by the loader: `Settings` in src/cpus/mod.rs has the same layout. */
-const volatile struct {
-	__u32 cpus;
-	__u32 records; /* of each CPU, a power of 2 */
-} SETTINGS = {1, 1};
-
-/* The loader sets the number of entries of both. */
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, struct record);
-} RECORDS SEC(".maps");
-
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, struct cpu);
-} CPUS SEC(".maps");
-
-/* Return this CPU's state; 0 for a CPU that came after the loader had counted them. */
-static __always_inline struct cpu *this_cpu(__u32 *number)
-{
-	*number = bpf_get_smp_processor_id();
-	return *number < SETTINGS.cpus ? bpf_map_lookup_elem(&CPUS, number) : 0;
-}
-
-/* Return the time since a time. The clock may go back by some ns when the kernel adjusts it
- * (`ktime_get_mono_fast_ns`). */
-static __always_inline __u64 since(__u64 time)
-{
-	__u64 now = bpf_ktime_get_ns();
-
-	return now > time ? now - time : 0;
-}
-
-/* Write a record of this CPU. An interrupt may write others between the time and the place of this one. */
-static __always_inline void write(struct cpu *cpu, __u32 number, __u8 kind, __u8 flags, __u32 a, __u32 b,
-				  __u32 c, __u64 d, __u64 e)
-{
-	__u64 time = bpf_ktime_get_ns();
-	__u64 place = __sync_fetch_and_add(&cpu->head, 1);
-	__u32 index = number * SETTINGS.records + (place & (SETTINGS.records - 1));
-	struct record *record = bpf_map_lookup_elem(&RECORDS, &index);
-
-	if (!record)
-		return;
-	record->time = time;
-	record->kind = kind;
-	record->flags = flags;
-	record->a = a;
-	record->b = b;
-	record->c = c;
-	record->d = d;
-	record->e = e;
-	asm volatile("" ::: "memory");
-	record->lap = place / SETTINGS.records + 1;
-}
 
 /* Time in interrupts and softirqs of this CPU until now, in two counts of 64 ns: softirqs in the upper half. */
 static __always_inline __u64 interrupted(const struct cpu *cpu)
@@ -304,9 +202,10 @@ int BPF_PROG(on_interrupt_exit, int irq, struct irqaction *action, int handled)
 	return 0;
 }
 
-/* Timers have interrupts of their own, which are no `irq_handler`. */
-SEC("tp_btf/hrtimer_expire_entry")
-int BPF_PROG(on_timer_entry, struct hrtimer *timer, __s64 *now)
+/* The interrupt of a CPU's own timer is no `irq_handler`. The loader puts these programs at that interrupt, or at each
+ * timer where the kernel has no trace point for it. */
+SEC("tp_btf/local_timer_entry")
+int BPF_PROG(on_timer_entry)
 {
 	__u32 number;
 	struct cpu *cpu = this_cpu(&number);
@@ -316,8 +215,8 @@ int BPF_PROG(on_timer_entry, struct hrtimer *timer, __s64 *now)
 	return 0;
 }
 
-SEC("tp_btf/hrtimer_expire_exit")
-int BPF_PROG(on_timer_exit, struct hrtimer *timer)
+SEC("tp_btf/local_timer_exit")
+int BPF_PROG(on_timer_exit)
 {
 	__u32 number;
 	struct cpu *cpu = this_cpu(&number);
@@ -325,6 +224,53 @@ int BPF_PROG(on_timer_exit, struct hrtimer *timer)
 	if (cpu)
 		end_interrupt(cpu, number, &cpu->timer_began, TIMERS);
 	return 0;
+}
+
+/* A task that gets no memory looks for some itself, for its group or for the machine. */
+static __always_inline int begin_reclaim(void)
+{
+	__u32 task = (__u32)bpf_get_current_pid_tgid();
+	__u64 began = bpf_ktime_get_ns();
+
+	bpf_map_update_elem(&RECLAIMS, &task, &began, BPF_ANY);
+	return 0;
+}
+
+static __always_inline int end_reclaim(void)
+{
+	__u32 number, task = (__u32)bpf_get_current_pid_tgid();
+	struct cpu *cpu = this_cpu(&number);
+	__u64 *began = bpf_map_lookup_elem(&RECLAIMS, &task);
+	__u64 took = began ? since(*began) : 0;
+
+	if (cpu && took >= RECLAIM_NS)
+		write(cpu, number, RECLAIM, 0, task, 0, 0, took, 0);
+	bpf_map_delete_elem(&RECLAIMS, &task);
+	return 0;
+}
+
+SEC("tp_btf/mm_vmscan_direct_reclaim_begin")
+int BPF_PROG(on_reclaim_begin)
+{
+	return begin_reclaim();
+}
+
+SEC("tp_btf/mm_vmscan_direct_reclaim_end")
+int BPF_PROG(on_reclaim_end)
+{
+	return end_reclaim();
+}
+
+SEC("tp_btf/mm_vmscan_memcg_reclaim_begin")
+int BPF_PROG(on_group_reclaim_begin)
+{
+	return begin_reclaim();
+}
+
+SEC("tp_btf/mm_vmscan_memcg_reclaim_end")
+int BPF_PROG(on_group_reclaim_end)
+{
+	return end_reclaim();
 }
 
 SEC("tp_btf/signal_generate")

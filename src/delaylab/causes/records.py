@@ -23,6 +23,7 @@ class What(StrEnum):
     INTERRUPT = "interrupt"
     SIGNAL = "signal"
     STOLEN = "stolen"
+    RECLAIM = "reclaim"
 
 
 class How(StrEnum):
@@ -52,7 +53,8 @@ class CpuRecord:
     `interrupts` the time in these until now, in units of 64 ns. Of a waking `task` was woken
     while `other` ran. Of a softirq or an interrupt `length_ns` is what it took; the record is
     of its end. Of a signal (`number`) `task` gets it and `other` sent it. Of stolen time
-    `length_ns` is all that the hypervisor took until now.
+    `length_ns` is all that the hypervisor took until now. Of a reclaim `task` looked for memory for
+    `length_ns`; the record is of its end.
     """
 
     time_ns: int

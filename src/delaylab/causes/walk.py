@@ -47,6 +47,7 @@ class Cause(StrEnum):
     STOLEN = "steal"
     STOPPED = "stopped by a signal"
     BLOCKED = "blocked in the kernel"
+    RECLAIM = "memory reclaim"
     TIMER = "timer"
     LINK = "link conditions"
     BEYOND = "beyond this machine"
@@ -112,6 +113,7 @@ class Walker:
         self.cpus: Mapping[int, CpuTime] = {
             cpu: CpuTime(records, recorded.end_ns) for cpu, records in recorded.records.items()
         }
+        self._reclaims = reclaims(recorded)
         self._timeline = cache(lambda task: timeline(task, recorded))
         self._senders: frozenset[int | str] = frozenset()
         self._lab = lab
@@ -157,7 +159,14 @@ class Walker:
             state = self._timeline(task).at(now_ns)
             if state is None:
                 return
-            since_ns = max(start_ns, state.start_ns)
+            since_ns, reclaim = max(start_ns, state.start_ns), self._reclaim_before(task, now_ns)
+            if reclaim is not None and reclaim.end_ns >= now_ns:
+                # Whatever it did meanwhile, it looked for memory.
+                place.now_ns = max(start_ns, reclaim.start_ns)
+                yield CausePiece(Cause.RECLAIM, now_ns - place.now_ns, of=task)
+                continue
+            if reclaim is not None:
+                since_ns = max(since_ns, reclaim.end_ns)
             if state.state == State.ASLEEP:
                 yield from self._while_asleep(place, state, start_ns, timer=timer)
                 continue
@@ -280,6 +289,11 @@ class Walker:
             None,
         )
 
+    def _reclaim_before(self, task: int, time_ns: int) -> Stretch | None:
+        """Return the last time before another one for which a task looked for memory."""
+        found = (each for each in self._reclaims.get(task, ()) if each.start_ns < time_ns)
+        return max(found, key=lambda each: each.end_ns, default=None)
+
     def _stopper(self, task: int, stopped_ns: int) -> int:
         """Return the task that sent the signal that stopped this one; IDLE if it was not seen."""
         known = self.recorded.tasks.get(task)
@@ -294,6 +308,18 @@ class Walker:
             and record.task in (task, process)
         ]
         return max(sent, key=lambda record: record.time_ns).other if sent else IDLE
+
+
+def reclaims(recorded: CpuWindow) -> dict[int, list[Stretch]]:
+    """Return the times for which tasks looked for memory."""
+    found: dict[int, list[Stretch]] = {}
+    for records in recorded.records.values():
+        for each in records:
+            if each.what == What.RECLAIM:
+                since_ns = each.time_ns - each.length_ns
+                time = Stretch(start_ns=since_ns, end_ns=each.time_ns)
+                found.setdefault(each.task, []).append(time)
+    return found
 
 
 def is_of(task: Task, by: frozenset[int | str]) -> bool:

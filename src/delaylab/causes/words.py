@@ -41,6 +41,7 @@ def cause(share: CauseShare, found: Explained) -> str:
         Cause.STOLEN: "the hypervisor took the CPU (steal)",
         Cause.STOPPED: f"{of} was stopped by {who}",
         Cause.BLOCKED: f"{of} was blocked in the kernel",
+        Cause.RECLAIM: f"{of} looked for memory that could be freed",
         Cause.TIMER: f"{of} slept until a timer",
         Cause.LINK: f"{of} delayed it as configured",
         Cause.BEYOND: "beyond this machine",

@@ -103,6 +103,7 @@ fn tasks(deed: &Deed) -> Vec<Task> {
         Deed::Switch { before, after, .. } => vec![*before, *after],
         Deed::Waking { woken, running, .. } => vec![*woken, *running],
         Deed::Signal { to, from, .. } => vec![*to, *from],
+        Deed::Reclaim { task, .. } => vec![*task],
         Deed::Softirq { .. } | Deed::Interrupt { .. } | Deed::Stolen { .. } => Vec::new(),
     }
 }
@@ -149,6 +150,9 @@ impl Row {
             }
             Deed::Signal { signal, to, from } => {
                 Self { what: "signal", task: to, other: from, number: signal, ..Self::default() }
+            }
+            Deed::Reclaim { task, took_ns } => {
+                Self { what: "reclaim", task, length_ns: long(took_ns), ..Self::default() }
             }
             Deed::Stolen { until_now_ns } => {
                 Self { what: "stolen", length_ns: long(until_now_ns), ..Self::default() }

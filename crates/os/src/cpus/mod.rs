@@ -4,63 +4,30 @@
 //! call. [`Recorder::collect`] copies what is new before the rings have gone round, and keeps it up to a limit. So a
 //! window of time can be read after it has passed ([`Recorder::window`]).
 
+mod programs;
 mod record;
 mod rings;
 
 use std::collections::{HashSet, VecDeque};
-use std::error::Error;
 use std::{fmt, fs, io};
 
-use aya::programs::BtfTracePoint;
-use aya::{Btf, Ebpf, EbpfLoader, Pod};
+use aya::Ebpf;
 use nix::sys::prctl;
 use nix::unistd::gettid;
 
 pub use record::{Deed, Interrupted, Left, Task, Waker};
 
-use crate::bpf::{SharedArray, refused};
+use crate::bpf::SharedArray;
 use crate::clock::Monotonic;
 use record::{Record, WORDS};
 use rings::{CPU_WORDS, Rings};
 
-/// The compiled `bpf/cpus.c`, aligned as the loader needs it.
-static OBJECT: &[u8] = aya::include_bytes_aligned!("../../bpf/cpus.o");
-/// The programs, and the kernel's trace points that they run at.
-const PROGRAMS: [(&str, &str); 13] = [
-    ("on_switch", "sched_switch"),
-    ("on_idle", "cpu_idle"),
-    ("on_waking", "sched_waking"),
-    ("on_softirq_entry", "softirq_entry"),
-    ("on_softirq_exit", "softirq_exit"),
-    ("on_interrupt_entry", "irq_handler_entry"),
-    ("on_interrupt_exit", "irq_handler_exit"),
-    ("on_timer_entry", "hrtimer_expire_entry"),
-    ("on_timer_exit", "hrtimer_expire_exit"),
-    ("on_signal", "signal_generate"),
-    ("on_fork", "sched_process_fork"),
-    ("on_exit", "sched_process_exit"),
-    ("on_rename", "task_rename"),
-];
 /// The most records of a CPU's ring: 6 s of a busy CPU, of 20 000 records a second.
 const LONGEST: usize = 1 << 17;
 /// The most bytes of all rings: machines with many CPUs have shorter ones.
 const MEMORY: usize = 128 << 20;
 /// The most names of tasks that are kept, and the most tasks that are known to have been seen.
 const NAMES: usize = 100_000;
-const NO_RIGHT: &str = "it needs CAP_BPF and CAP_PERFMON, outside of user namespaces";
-const NO_TYPES: &str = "the kernel does not describe its types (BTF)";
-
-/// The layout of `SETTINGS` in `bpf/cpus.c`.
-#[repr(C)]
-#[derive(Clone, Copy)]
-struct Settings {
-    cpus: u32,
-    records: u32,
-}
-
-// SAFETY: plain integers without padding.
-unsafe impl Pod for Settings {}
-
 /// The records of a CPU that are kept.
 #[derive(Debug, Default)]
 struct Kept {
@@ -137,27 +104,12 @@ impl Recorder {
     pub fn start(most: usize) -> io::Result<Self> {
         let cpus = possible_cpus()?;
         let length = ring_length(cpus);
-        let types = Btf::from_sys_fs().map_err(|_| io::Error::other(NO_TYPES))?;
-        let settings = Settings { cpus: cpus as u32, records: length as u32 };
-        let mut loader = EbpfLoader::new();
-        loader
-            .btf(Some(&types))
-            .set_global("SETTINGS", &settings, true)
-            .set_max_entries("RECORDS", (cpus * length) as u32)
-            .set_max_entries("CPUS", cpus as u32);
-        let mut object = loader.load(OBJECT).map_err(without_right)?;
+        let object = programs::start(cpus, length)?;
         let rings = Rings {
             records: SharedArray::of_words(&object, "RECORDS", cpus * length * WORDS)?,
             cpus: SharedArray::of_words(&object, "CPUS", cpus * CPU_WORDS)?,
             length: length as u64,
         };
-        // All are loaded before the first one runs, so that none is missing from the first record on.
-        for (name, point) in PROGRAMS {
-            program(&mut object, name)?.load(point, &types).map_err(without_right)?;
-        }
-        for (name, _) in PROGRAMS {
-            program(&mut object, name)?.attach().map_err(refused)?;
-        }
         let kept = (0..cpus).map(|_| Kept::default()).collect();
         let (named, begun) = (VecDeque::new(), VecDeque::new());
         let (seen, new) = (HashSet::new(), Vec::new());
@@ -297,22 +249,6 @@ impl Kept {
         self.records.drain(..over);
         self.counts.dropped += over as u64;
     }
-}
-
-/// Return why the kernel let no map or program in: a right that is missing, else the loader's text.
-fn without_right<E: Error>(error: E) -> io::Error {
-    let refused = refused(error);
-    let is_right = [libc::EPERM, libc::EACCES]
-        .map(|number| io::Error::from_raw_os_error(number).to_string())
-        .iter()
-        .any(|text| refused.to_string().contains(text));
-    if is_right { io::Error::other(NO_RIGHT) } else { refused }
-}
-
-/// Return a program of the object.
-fn program<'a>(object: &'a mut Ebpf, name: &str) -> io::Result<&'a mut BtfTracePoint> {
-    let program = object.program_mut(name).expect("the object has this program");
-    program.try_into().map_err(refused)
 }
 
 /// Return the number of records of a ring on a machine with so many CPUs, a power of 2.

@@ -71,6 +71,13 @@ pub enum Deed {
         /// The task that sent it.
         from: Task,
     },
+    /// A task had looked for memory, for its group or for the machine.
+    Reclaim {
+        /// The task.
+        task: Task,
+        /// The time that it took, in ns.
+        took_ns: u64,
+    },
     /// A hypervisor had taken time from this CPU.
     Stolen {
         /// The time in ns since the machine was started.
@@ -183,6 +190,7 @@ impl Record {
             4 => Deed::Interrupt { number: self.a, took_ns: self.d },
             5 => Deed::Signal { signal: self.a, to: self.b, from: self.c },
             6 => Deed::Stolen { until_now_ns: self.d },
+            9 => Deed::Reclaim { task: self.a, took_ns: self.d },
             _ => return None,
         })
     }

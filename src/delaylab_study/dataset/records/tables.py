@@ -256,8 +256,8 @@ MEANINGS: dict[str, dict[str, str]] = {
         "window: the switch to the task that had the CPU when it began.",
         "cpu": "The CPU.",
         "did": "`switch` (it went to another task), `waking`, `softirq` and `interrupt` (long "
-        "ones, at their end), `signal` (that stops, continues or ends a task), or `stolen` (a "
-        "hypervisor had taken time).",
+        "ones, at their end), `signal` (that stops, continues or ends a task), `stolen` (a "
+        "hypervisor had taken time), or `reclaim` (a task had looked for memory, at its end).",
         "how": "Of a switch how the task before left: `runnable`, `asleep`, `blocked`, `stopped`, "
         "`ended` or `throttled`. Of a waking by what: `task`, `timer`, `interrupt`, `network` or "
         "`softirq`. Else null.",
@@ -265,8 +265,8 @@ MEANINGS: dict[str, dict[str, str]] = {
         "Tasks are numbered as in the initial PID namespace; 0 is idle.",
         "other": "The task that had the CPU before, that ran at a waking, or that sent the signal.",
         "number": "The CPU's own count of switches; the number of a softirq, interrupt or signal.",
-        "length_ns": "Of a switch the time for which `other` has run in its life, of softirqs and "
-        "interrupts what they took, of `stolen` all that was taken until now.",
+        "length_ns": "Of a switch the time for which `other` has run in its life, of softirqs, "
+        "interrupts and reclaims what they took, of `stolen` all that was taken until now.",
         "softirqs": "The CPU's time in softirqs until now, in units of 64 ns, modulo 2^32.",
         "interrupts": "The same in interrupts.",
     },

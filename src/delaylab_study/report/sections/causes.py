@@ -20,7 +20,7 @@ TOGETHER: Mapping[str, tuple[Cause, ...]] = {
     "steal": (Cause.STOLEN,),
     "link": (Cause.LINK,),
     "computing": (Cause.OWN,),
-    "other": (Cause.STOPPED, Cause.BLOCKED, Cause.TIMER, Cause.BEYOND),
+    "other": (Cause.STOPPED, Cause.BLOCKED, Cause.RECLAIM, Cause.TIMER, Cause.BEYOND),
     "unknown": (Cause.UNKNOWN,),
 }
 """The columns, each with the causes whose times are added in it."""

@@ -1,0 +1,119 @@
+/* The records of what each CPU did, and the memory that has them. */
+#pragma once
+
+#include <linux/bpf.h>
+
+#include <bpf/bpf_helpers.h>
+
+enum kind { SWITCH = 1, WAKING, SOFTIRQ, INTERRUPT, SIGNAL, STEAL, RENAMED, FORKED, RECLAIM };
+
+/* One record; `Record` in src/cpus/record.rs has the same layout. What `a` to `e` hold depends on the kind:
+ *
+ *            a                 b              c                       d               e
+ * SWITCH     task before       task after     switches of the CPU     its run time    interrupts until now
+ *            (of the idle task d is how long it was idle)
+ * WAKING     task woken        running task
+ * SOFTIRQ    its number                                               its length
+ * INTERRUPT  its number                                               its length
+ * SIGNAL     its number        to this task   from this task
+ * STEAL                                                               time stolen until now
+ * RENAMED    the task          its process                            its name, in d and e
+ * FORKED     the new task      its process    process that made it    its name, in d and e
+ * RECLAIM    the task                                                 how long it looked for memory
+ *
+ * Tasks are by their number in the initial PID namespace. Times are in ns of CLOCK_MONOTONIC. */
+struct record {
+	__u64 time;
+	__u8 kind;
+	__u8 flags; /* of a switch: `enum left`; of a waking: `enum waker` */
+	__u16 lap;  /* how often the ring had gone round, from 1 on; written last */
+	__u32 a;
+	__u32 b;
+	__u32 c;
+	__u64 d;
+	__u64 e;
+};
+
+/* What a CPU is doing, in cache lines of its own. */
+struct cpu {
+	__u64 head;          /* records written so far */
+	__u64 softirq_began; /* 0 outside of one; the number of the softirq is in the lowest bits */
+	__u64 softirq_ns;    /* time in softirqs, without interrupts within them */
+	__u64 irq_began;     /* 0 outside of one */
+	__u64 irq_ns;        /* time in interrupts, also those of timers */
+	__u64 irq_before;    /* `irq_ns` when the softirq began */
+	__u64 stolen;        /* time that the hypervisor took, when last looked at */
+	__u64 timer_began;   /* 0 outside of one */
+	__u64 idle_since;    /* when it went idle after the last switch that was seen; 0 if it did not */
+	__u64 unused[7];
+};
+
+/* Set by the loader: `Settings` in src/cpus/programs.rs has the same layout. */
+const volatile struct {
+	__u32 cpus;
+	__u32 records; /* of each CPU, a power of 2 */
+} SETTINGS = {1, 1};
+
+/* The loader sets the number of entries of both. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct record);
+} RECORDS SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct cpu);
+} CPUS SEC(".maps");
+
+/* When tasks began to look for memory. One that never ends goes when there are too many. */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 1024);
+	__type(key, __u32);
+	__type(value, __u64);
+} RECLAIMS SEC(".maps");
+
+/* Return this CPU's state; 0 for a CPU that came after the loader had counted them. */
+static __always_inline struct cpu *this_cpu(__u32 *number)
+{
+	*number = bpf_get_smp_processor_id();
+	return *number < SETTINGS.cpus ? bpf_map_lookup_elem(&CPUS, number) : 0;
+}
+
+/* Return the time since a time. The clock may go back by some ns when the kernel adjusts it
+ * (`ktime_get_mono_fast_ns`). */
+static __always_inline __u64 since(__u64 time)
+{
+	__u64 now = bpf_ktime_get_ns();
+
+	return now > time ? now - time : 0;
+}
+
+/* Write a record of this CPU. An interrupt may write others between the time and the place of this one. */
+static __always_inline void write(struct cpu *cpu, __u32 number, __u8 kind, __u8 flags, __u32 a, __u32 b,
+				  __u32 c, __u64 d, __u64 e)
+{
+	__u64 time = bpf_ktime_get_ns();
+	__u64 place = __sync_fetch_and_add(&cpu->head, 1);
+	__u32 index = number * SETTINGS.records + (place & (SETTINGS.records - 1));
+	struct record *record = bpf_map_lookup_elem(&RECORDS, &index);
+
+	if (!record)
+		return;
+	record->time = time;
+	record->kind = kind;
+	record->flags = flags;
+	record->a = a;
+	record->b = b;
+	record->c = c;
+	record->d = d;
+	record->e = e;
+	asm volatile("" ::: "memory");
+	record->lap = place / SETTINGS.records + 1;
+}
