@@ -108,7 +108,7 @@ def test_the_slowest_packets_waited_for_the_hog_in_the_last_segment(study: store
 def test_near_the_p99_the_hog_is_the_cause_and_near_the_median_nothing_is(
     study: store.Study,
 ) -> None:
-    near = {each.name: each for each in causes_of(study, study.trials)}
+    near = {each.name: each for each in causes_of(study, study.trials).near}
     assert near["p99"].causes[Cause.HELD] == pytest.approx(2.96e6, rel=0.02)
     assert abs(near["median"].causes.get(Cause.HELD, 0.0)) < 20_000
     assert "p99.9" not in near, "of 1000 packets one is beyond it"

@@ -59,8 +59,8 @@ def study_json(report: Report) -> JsonObject:
     return {"causes": found} if found else {}
 
 
-def _of(group: Group) -> list[AtQuantile]:
-    return group.packets.causes if group.packets else []
+def _of(group: Group) -> Sequence[AtQuantile]:
+    return group.packets.causes.near if group.packets else ()
 
 
 def _json(group: Group, near: AtQuantile) -> JsonObject:
