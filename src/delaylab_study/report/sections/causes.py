@@ -35,8 +35,8 @@ NOTE = (
 )
 BARS = (
     " A bar goes to the right for what they had more of than usual, and to the left for what they "
-    "had less of. The mark is both together, with its number at the right. Each quantile has a "
-    "scale of its own."
+    "had less of. The mark is the sum of both, which stands at the right as a number. Each "
+    "quantile has a scale of its own."
 )
 DRAWN = (
     f"The packets with the largest excess of each combination of levels, {SLOWEST} in all at most; "
