@@ -16,7 +16,7 @@ from delaylab_study.report.axes import round_ticks, tick_words
 from delaylab_study.report.cause_looks import (
     DARK,
     TOGETHER,
-    Entry,
+    KeyEntry,
     by_name,
     fill_of,
     hatching,
@@ -35,7 +35,7 @@ BAR = 20.0
 TICK, FEWEST_TICKS = 90.0, 3
 """The distance of numbers on an axis, and the number of them that a narrow one has room for."""
 RIM = 4.0
-"""By how much the mark of the sum is higher than the bar, above and below."""
+"""The height by which the mark of the sum is above the bar, and below it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +85,7 @@ def drawing(panels: Mapping[str, Sequence[Bar]], name: str, width: float = WIDTH
         parts += found
         top += BETWEEN
     shown = [each for each in TOGETHER if any(each in bar.parts for bar in _all(panels))]
-    entries = [Entry(fill_of(each, name), each) for each in shown]
+    entries = [KeyEntry(fill_of(each, name), each) for each in shown]
     found, bottom = key(entries, top, width)
     return "".join(
         [

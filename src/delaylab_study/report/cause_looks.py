@@ -50,7 +50,7 @@ TONES = {"": "", "strong": ' font-weight="600"', "faint": ' fill-opacity="0.75"'
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class KeyEntry:
     """An entry of a key: a fill, and what it stands for."""
 
     fill: str
@@ -90,7 +90,7 @@ def _hatch_of(drawing: str) -> str:
     return f"unseen-{drawing}"
 
 
-def key(entries: Sequence[Entry], top: float, width: float) -> tuple[list[str], float]:
+def key(entries: Sequence[KeyEntry], top: float, width: float) -> tuple[list[str], float]:
     """Return a key below `top` in a drawing of this width in px, and where it ends."""
     parts = []
     x, y = 0.0, top

@@ -23,7 +23,7 @@ from delaylab_study.report.cause_looks import (
     LETTERS,
     LIGHT,
     UNKNOWN,
-    Entry,
+    KeyEntry,
     fill_of,
     hatching,
     key,
@@ -300,19 +300,19 @@ def _axis(sheet: _Sheet) -> Iterator[str]:
         yield text(x, y + 16, tick_words(ns, whole_ns), tone="faint")
 
 
-def _entries(sheet: _Sheet) -> Iterator[Entry]:
+def _entries(sheet: _Sheet) -> Iterator[KeyEntry]:
     """Yield the entries of the key: threads, and what else is in the rows."""
     for look in sheet.looks.values():
         if look.letter:
-            yield Entry(look.fill, f"{look.letter} {look.name}")
+            yield KeyEntry(look.fill, f"{look.letter} {look.name}")
     unnamed = sum(not look.letter for look in sheet.looks.values())
     if unnamed:
-        yield Entry(OTHERS[-1][0], f"{unnamed} more thread{'s' * (unnamed > 1)}")
+        yield KeyEntry(OTHERS[-1][0], f"{unnamed} more thread{'s' * (unnamed > 1)}")
     kinds = {(block.task, block.to) for each in sheet.cpus.values() for block in each}
     if any(to == What.SOFTIRQ for _, to in kinds):
-        yield Entry(COLOURS["interrupts"], "softirq")
+        yield KeyEntry(COLOURS["interrupts"], "softirq")
     if any(to == What.INTERRUPT for _, to in kinds):
-        yield Entry(INTERRUPT, "interrupt")
+        yield KeyEntry(INTERRUPT, "interrupt")
     if (None, What.SWITCH) in kinds:
-        yield Entry(fill_of(UNKNOWN, sheet.name), "not seen")
-    yield Entry(INK, "idle", IDLE_OPACITY)
+        yield KeyEntry(fill_of(UNKNOWN, sheet.name), "not seen")
+    yield KeyEntry(INK, "idle", IDLE_OPACITY)

@@ -1,4 +1,4 @@
-"""Who had the CPUs over a packet's time: blocks of time without a gap, for lines and drawings."""
+"""Blocks of a CPU's time, without a gap: who had it when, for lines and drawings of packets."""
 
 from __future__ import annotations
 
