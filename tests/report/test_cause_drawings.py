@@ -160,14 +160,16 @@ def test_names_are_escaped_in_the_drawing_and_on_the_page(slow: LookedAt, page: 
     assert "waited for a CPU that &lt;hog&gt; &amp; " in page
 
 
+@pytest.mark.parametrize("switches", [20, 60, 400])
 def test_of_many_busy_cpus_those_of_the_causes_are_drawn_and_no_drawing_is_large(
-    slow: LookedAt,
+    slow: LookedAt, switches: int
 ) -> None:
     cpus, random, concerned = Cpus(), Random(1), {3: HOG, 17: SENDER, 29: HOG}
     for cpu in range(32):
-        tasks = (IDLE, RESPONDER, concerned.get(cpu, RESPONDER))
         cpus.switch(-50, cpu, IDLE)
-        for at_us in sorted(random.sample(range(1000), 400)):
+        for at_us in sorted(random.sample(range(1000), switches)):
+            other = 100 + random.randrange(40)
+            tasks = (IDLE, RESPONDER, other, concerned.get(cpu, RESPONDER))
             cpus.switch(at_us, cpu, random.choice(tasks))
     svg = packet_cpus.drawing(made(slow, cpus.recorded(1100)), "packet")
     assert len(svg) < LARGEST

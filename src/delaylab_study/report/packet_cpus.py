@@ -48,7 +48,7 @@ LINES, LINE = 4, 11.0
 """The most lines of a segment's name, and their distance."""
 NARROWEST = 0.5
 """The width in px below which blocks are joined with others."""
-MOST_BLOCKS = 500
+MOST_BLOCKS = 320
 """The most blocks of a drawing, which keep it below some 30 kB."""
 MOST_ROWS = 12
 """The most CPUs that have a row."""
@@ -106,7 +106,8 @@ def drawing(packet: LookedAt, name: str, width: float = WIDTH) -> str:
     sheet = _Sheet(name, width, packet, shown, _looks(packet, shown, LETTERED * ns_per_px))
     entries, bottom = key([*_entries(sheet)], sheet.bottom + AXIS, width)
     if len(shown) < len(found):
-        said = f"{len(shown)} of {len(found)} CPUs: those with most of the named threads"
+        which = "those that ran the orange and green threads most, then the busiest"
+        said = f"{len(shown)} of {len(found)} CPUs: {which}"
         entries.append(text(0, bottom + 13, said, anchor="start", tone="faint"))
         bottom += 18
     return "".join(
