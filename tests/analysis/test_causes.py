@@ -2,91 +2,18 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from dataclasses import replace
 
-import numpy as np
 import polars as pl
 import pytest
 
-from delaylab.api.causes import IDLE, Cause, CpuRecord, CpuWindow, How, Task, What, by_cpu
-from delaylab.api.machines import LOCAL
+from delaylab.api.causes import Cause
 from delaylab_study.analysis.causes.explained import looked_at
-from delaylab_study.analysis.causes.quantiles import causes_of
+from delaylab_study.analysis.causes.quantiles import SLOWEST, causes_of, slowest_of
 from delaylab_study.dataset import store
-from delaylab_study.trial.cpus import CpuTables, Kernel, answered, chosen
+from delaylab_study.trial.cpus import answered, chosen
 from tests import synthetic
-from tests.synthetic import Condition, constant
-
-LAB, SENDER, HOG = "home-1", 10, 30
-TASKS = {
-    SENDER: Task(process=SENDER, name="node.probe", lab=LAB, place="node.probe", of_agent=True),
-    HOG: Task(process=HOG, name="hog"),
-}
-LAST = ("reply", "sender.app")
-SLOW_US, QUICK_US = 3000, 40
-"""The time in the last segment, from the kernel to the program, of each tenth packet and others."""
-TENTH = Condition(
-    packets=1000,
-    at_rest=40,
-    default=constant(5),
-    slip=constant(2),
-    delays={LAST: lambda random, n: np.where(random.random(n) < 0.1, float(SLOW_US), QUICK_US)},
-)
-KERNEL = Kernel("local", synthetic.TRUE.name, LOCAL.session)
-BEFORE_NS, AFTER_NS = 20_000_000, 1_000_000
-
-
-def write(folder: Path) -> Path:
-    """Write a study in which a program has the sender's CPU while slow packets have arrived."""
-    stamps, probes = synthetic.tables(TENTH)
-    synthetic.write_study(folder, synthetic.study([TENTH], []))
-    places = {"sender.app": {"at": "node.probe", "interface": None}}
-    raw = synthetic.trial(TENTH, 0) | {"places": places}
-    synthetic.write_trial(folder, raw, stamps, probes, synthetic.hosts())
-    app = (pl.col("leg") == "reply") & (pl.col("point") == "sender.app")
-    ends = stamps.filter(app).with_columns(leg=pl.lit(1), point=pl.lit("app"))
-    tables = CpuTables(LAB)
-    for packet in chosen(answered(probes, ends)).iter_rows(named=True):
-        window = _window(packet["due_ns"], packet["until_ns"])
-        tables.add(KERNEL, packet["probe"], packet["seq"], packet["usual"], window)
-    for name, table in tables.tables.items():
-        table.write_parquet(folder / "trials" / TENTH.id / f"{name}.parquet")
-    return folder
-
-
-def _window(due_ns: int, until_ns: int) -> CpuWindow:
-    """Have the CPU idle, then the sender, then the hog from just after it until the end."""
-    woken_ns = max(due_ns + 20_000, until_ns - SLOW_US * 1000 + 1000)
-    switches = (
-        (due_ns - 10_000_000, IDLE, HOG),
-        (due_ns + 500, SENDER, IDLE),
-        (due_ns + 15_000, HOG, SENDER),
-        (until_ns - 2_000, SENDER, HOG),
-        (until_ns + 50_000, IDLE, SENDER),
-    )
-    records = [
-        CpuRecord(
-            time_ns=at_ns,
-            cpu=0,
-            what=What.SWITCH,
-            how=How.RUNNABLE if other == HOG else How.ASLEEP,
-            task=task,
-            other=other,
-            number=number,
-        )
-        for number, (at_ns, task, other) in enumerate(switches)
-    ]
-    wakings = ((due_ns, How.BY_TIMER, IDLE), (woken_ns, How.BY_NETWORK, HOG))
-    records += [
-        CpuRecord(time_ns=at_ns, cpu=0, what=What.WAKING, how=how, task=SENDER, other=running)
-        for at_ns, how, running in wakings
-    ]
-    return CpuWindow(
-        start_ns=due_ns - BEFORE_NS,
-        end_ns=until_ns + AFTER_NS,
-        records=by_cpu(records),
-        tasks=TASKS,
-    )
+from tests.causes.dataset import HOG, QUICK_US, SENDER, SLOW_US, TENTH, write
 
 
 @pytest.fixture(scope="module")
@@ -110,10 +37,22 @@ def test_the_slowest_packets_waited_for_the_hog_in_the_last_segment(study: store
 def test_near_the_p99_the_hog_is_the_cause_and_near_the_median_nothing_is(
     study: store.Study,
 ) -> None:
-    near = {each.name: each for each in causes_of(study, study.trials)}
+    near = {each.name: each for each in causes_of(study, study.trials).near}
     assert near["p99"].causes[Cause.HELD] == pytest.approx(2.96e6, rel=0.02)
     assert abs(near["median"].causes.get(Cause.HELD, 0.0)) < 20_000
     assert "p99.9" not in near, "of 1000 packets one is beyond it"
+
+
+def test_the_slowest_of_packets_under_way_at_the_same_time_stands_for_all(
+    study: store.Study,
+) -> None:
+    found = looked_at(study, study.trials[0]).packets
+    kept = slowest_of(found)
+    assert len(kept) == SLOWEST
+    assert kept[0].explained.excess_ns == max(each.explained.excess_ns for each in found)
+    twin = replace(kept[0], seq=kept[0].seq + 1)
+    assert slowest_of([*found, twin]) == kept
+    assert causes_of(study, study.trials).slowest == kept
 
 
 def test_usual_packets_are_those_at_rest_and_looked_at_are_the_slowest() -> None:

@@ -34,7 +34,8 @@ from delaylab_study.report.value import (
 )
 from delaylab_study.report.written import plain
 from tests import synthetic
-from tests.analysis import papers, test_causes, test_clean, test_dantas2015, test_machines
+from tests.analysis import papers, test_clean, test_dantas2015, test_machines
+from tests.causes import dataset as causes_dataset
 from tests.report import cases, test_convergence, test_scaling, test_work
 from tests.report.test_golden import near
 
@@ -54,7 +55,7 @@ def everything(tmp_path_factory: pytest.TempPathFactory) -> list[Report]:
         test_work.write_messages(folder / "mpi"),
         test_convergence.with_hosts(folder / "events", synthetic.hosts(40), {}),
         test_clean.write(folder / "clean", test_clean.record()),
-        test_causes.write(folder / "causes"),
+        causes_dataset.write(folder / "causes"),
         synthetic.write(folder / "machines", test_machines.on_two()),
         papers.write(folder / "paper", "dantas2015", test_dantas2015.as_in_the_paper),
     ]

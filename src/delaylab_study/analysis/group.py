@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from delaylab.api.kinds import facts_of
 from delaylab.api.records import Doubt, DoubtKind
-from delaylab_study.analysis.causes.quantiles import AtQuantile
+from delaylab_study.analysis.causes.quantiles import GroupCauses
 from delaylab_study.analysis.convergence.recorded import SeenEvent, SeenTrial
 from delaylab_study.analysis.delay_by_share import DelayByShare
 from delaylab_study.analysis.doubts.clocks import TrialClocks
@@ -89,8 +89,8 @@ class GroupPackets:
     RTTs of each trial over time, `loops` what its packets show of a closed loop, `astray` where
     packets were lost or went in circles if routing daemons decided their ways. `clean` is what the
     use of the sender's machine says of packets, None if the probe has no `clean`; `judged` are
-    their delays. `causes` says near quantiles of the RTT what packets waited for, if that was
-    recorded.
+    their delays. `causes` says what packets waited for near quantiles of the RTT, and what the
+    slowest ones did, if that was recorded.
     """
 
     samples: pl.DataFrame
@@ -113,7 +113,7 @@ class GroupPackets:
     astray: list[Astray] = field(default_factory=list)
     clean: CleanSeen | None = None
     judged: CleanSamples | None = None
-    causes: list[AtQuantile] = field(default_factory=list)
+    causes: GroupCauses = field(default_factory=GroupCauses)
     _of_trials: dict[tuple[str, ...], dict[int, pl.DataFrame]] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )

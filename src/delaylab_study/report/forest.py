@@ -12,6 +12,7 @@ from delaylab_study.analysis.claims.finding import JudgedCriterion, Scenario
 from delaylab_study.analysis.claims.words import amount
 from delaylab_study.analysis.statistics.quantiles import Interval
 from delaylab_study.charts.fitted import TooNarrow, sized
+from delaylab_study.report.axes import round_ticks
 
 WIDTH, RIGHT = 560, 14
 NAMES, LETTER = 0.34, 6.6
@@ -59,11 +60,7 @@ class Axis:
             first, last = math.ceil(math.log10(self.low)), math.floor(math.log10(self.high))
             apart = max(1, math.ceil((last - first + 1) / TICKS))
             return [10.0**power for power in range(first, last + 1, apart)]
-        step = _round_step((self.high - self.low) / TICKS)
-        return [
-            step * index
-            for index in range(math.ceil(self.low / step), math.floor(self.high / step) + 1)
-        ]
+        return round_ticks(self.low, self.high, TICKS)
 
     def _scaled(self, value: float) -> float:
         return math.log10(value) if self.logarithmic else value
@@ -241,9 +238,3 @@ def _title(scenario: Scenario, unit: str) -> str:
         return f"{scenario.name}: {amount(scenario.effect, unit)}, interval unknown"
     ends = " … ".join(amount(end, unit) for end in scenario.interval)
     return f"{scenario.name}: {amount(scenario.effect, unit)}, 95 %: {ends}"
-
-
-def _round_step(step: float) -> float:
-    """Return the next larger of 1, 2 and 5 times a power of ten."""
-    power = 10.0 ** math.floor(math.log10(step))
-    return next(factor * power for factor in (1, 2, 5, 10) if factor * power >= step * 0.999)

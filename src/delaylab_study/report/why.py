@@ -9,20 +9,13 @@ from string import ascii_uppercase
 from rich.console import Console
 from rich.table import Table
 
-from delaylab.api.causes import (
-    IDLE,
-    CauseShare,
-    CpuTime,
-    cause,
-    mended,
-    task_name,
-)
+from delaylab.api.causes import IDLE, CauseShare, cause, task_name
 from delaylab.api.files import JsonObject, printable
+from delaylab_study.analysis.causes.blocks import blocks, most_of
 from delaylab_study.analysis.causes.explained import LookedAt, LookedAtTrial
 from delaylab_study.analysis.causes.quantiles import AtQuantile, at_quantiles
+from delaylab_study.report.why_words import named_causes, time, title
 
-SMALL = 0.03
-"""The share of a packet's excess below which a cause has no line."""
 WIDTH = 60
 """The columns of a CPU's line."""
 NOBODY, UNSEEN, OTHER = "·", "?", "+"
@@ -32,60 +25,38 @@ LEAST_SHOWN_NS = 1_000
 
 def lines(packet: LookedAt) -> Iterator[str]:
     """Yield the lines of a packet: its causes by segment, and a line for each CPU."""
-    found = packet.explained
-    levels = ", ".join(f"{name}={level}" for name, level in packet.trial.factors.items())
-    yield (
-        f"{levels or packet.trial.id}, repeat {packet.trial.repeat}, seq {packet.seq}: "
-        f"{time(packet.rtt_ns)}, {time(found.excess_ns)} more than usual"
-    )
-    for share in found.shares:
-        if abs(share.ns) >= SMALL * found.excess_ns:
-            where = packet.segments[share.segment]
-            yield f"  {time(share.ns, signed=True):>10}  {where}: {cause(share, found)}"
+    yield title(packet)
+    for ns, words in named_causes(packet):
+        yield f"  {time(ns, signed=True):>10}  {words}"
     yield from timeline(packet)
 
 
 def timeline(packet: LookedAt) -> Iterator[str]:
     """Yield a line for each CPU: who had it most of each part of the packet's time."""
-    start_ns, end_ns = packet.stages[0].start_ns, packet.stages[-1].end_ns
+    start_ns, end_ns = packet.start_ns, packet.end_ns
     step = max(1, (end_ns - start_ns) // WIDTH)
-    window = mended(packet.window)
     runs = {
         cpu: [
-            _most(CpuTime(records, window.end_ns), at_ns, at_ns + step)
+            most_of(found, at_ns, at_ns + step)
             for at_ns in range(start_ns, end_ns - step + 1, step)
         ]
-        for cpu, records in sorted(window.records.items())
+        for cpu, found in blocks(packet.window, start_ns, end_ns).items()
     }
     seen = Counter(task for each in runs.values() for task in each if task)
     letters = dict(zip((task for task, _ in seen.most_common()), ascii_uppercase, strict=False))
     for cpu, tasks in runs.items():
         yield f"  CPU {cpu:<3} {''.join(_letter(task, letters) for task in tasks)}"
     named = [
-        f"{letter} {task_name(task, window.tasks, packet.explained.lab)}"
+        f"{letter} {task_name(task, packet.window.tasks, packet.explained.lab)}"
         for task, letter in letters.items()
     ]
     yield f"          {time(step)} each; {NOBODY} idle; {'; '.join(named)}"
-
-
-def _most(cpu: CpuTime, start_ns: int, end_ns: int) -> int | None:
-    """Return the task that had a CPU for most of a time; None if that is not known."""
-    had = Counter[int | None]()
-    for part in cpu.parts(start_ns, end_ns):
-        had[part.task] += part.ns
-    return had.most_common(1)[0][0] if had else None
 
 
 def _letter(task: int | None, letters: Mapping[int, str]) -> str:
     if task is None:
         return UNSEEN
     return NOBODY if task == IDLE else letters.get(task, OTHER)
-
-
-def time(ns: float, *, signed: bool = False) -> str:
-    """Return a time in µs, from 1 ms on in ms."""
-    sign = "+" if signed and ns > 0 else ""
-    return f"{sign}{ns / 1e3:.0f} µs" if abs(ns) < 1e6 else f"{sign}{ns / 1e6:.2f} ms"
 
 
 def show(trials: Sequence[LookedAtTrial], slowest: Sequence[LookedAt], console: Console) -> None:

@@ -53,6 +53,16 @@ class LookedAt:
     others: Mapping[str, CpuWindow]
     explained: Explained
 
+    @property
+    def start_ns(self) -> int:
+        """Return when the packet was due, in ns since the Unix epoch."""
+        return self.stages[0].start_ns
+
+    @property
+    def end_ns(self) -> int:
+        """Return when its answer came, in ns since the Unix epoch."""
+        return self.stages[-1].end_ns
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LookedAtTrial:

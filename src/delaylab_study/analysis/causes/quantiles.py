@@ -1,15 +1,15 @@
-"""Causes of the packets near the median, p99 and p99.9 of trials that have the same levels."""
+"""Causes of packets of trials that have the same levels: near quantiles, and of the slowest."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from delaylab.api.causes import Cause
-from delaylab_study.analysis.causes.explained import LookedAtTrial, looked_at, recorded
+from delaylab_study.analysis.causes.explained import LookedAt, LookedAtTrial, looked_at, recorded
 from delaylab_study.dataset.records.trial import TrialRecord
 from delaylab_study.dataset.store import Study
 
@@ -18,6 +18,8 @@ NEAR = 20
 """The packets around a quantile whose causes are averaged."""
 FEWEST_BEYOND = 5
 """The fewest packets beyond a quantile for which it is given."""
+SLOWEST = 10
+"""The most slowest packets that are kept with all that the CPUs did."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +29,17 @@ class AtQuantile:
     name: str
     rtt_ns: float
     causes: Mapping[Cause, float]
+
+
+@dataclass(frozen=True, slots=True)
+class GroupCauses:
+    """Causes of packets of trials that have the same levels: near quantiles, and the slowest ones.
+
+    Both are empty if no CPUs were recorded.
+    """
+
+    near: Sequence[AtQuantile] = ()
+    slowest: Sequence[LookedAt] = field(default=(), repr=False)
 
 
 def at_quantiles(trials: Sequence[LookedAtTrial]) -> list[AtQuantile]:
@@ -47,7 +60,31 @@ def at_quantiles(trials: Sequence[LookedAtTrial]) -> list[AtQuantile]:
     return found
 
 
-def causes_of(study: Study, trials: Sequence[TrialRecord]) -> list[AtQuantile]:
-    """Return the causes near quantiles of trials; none if no CPUs were recorded in them."""
+def slowest_of(packets: Iterable[LookedAt]) -> list[LookedAt]:
+    """Return the packets with the largest excess, the largest first.
+
+    Of packets that were under way at the same time the slowest stands for all: the CPUs did the
+    same meanwhile.
+    """
+    found: list[LookedAt] = []
+    for packet in sorted(packets, key=lambda packet: -packet.explained.excess_ns):
+        if len(found) == SLOWEST or packet.explained.excess_ns <= 0:
+            break
+        if not any(_meanwhile(packet, other) for other in found):
+            found.append(packet)
+    return found
+
+
+def _meanwhile(one: LookedAt, other: LookedAt) -> bool:
+    """Return True if two packets of a trial were under way at the same time."""
+    together = one.start_ns < other.end_ns and other.start_ns < one.end_ns
+    return one.trial.id == other.trial.id and together
+
+
+def causes_of(study: Study, trials: Sequence[TrialRecord]) -> GroupCauses:
+    """Return the causes of packets of trials; nothing if no CPUs were recorded in them."""
     found = [looked_at(study, trial) for trial in trials if recorded(study, trial)]
-    return at_quantiles(found) if found else []
+    if not found:
+        return GroupCauses()
+    packets = (packet for each in found for packet in each.packets)
+    return GroupCauses(at_quantiles(found), slowest_of(packets))

@@ -40,13 +40,12 @@ from delaylab_study.report.value import Section
 Sections = tuple[Callable[[Report], Section], ...]
 
 # What a paper's own tables have is what its reader looks for.
-_FIRST: Sections = (
-    *(head.section, tables.section, way.section, convergence.section, levels.section),
-)
+_FIRST: Sections = (head.section, tables.section, way.section)
+_THEN: Sections = (convergence.section, levels.section, pooling.section)
 _WORK: Sections = (work.section, scaling.section)
 TERMINAL: Sections = (
     *_FIRST,
-    pooling.section,
+    *_THEN,
     *_WORK,
     clean.section,
     *(accounting.section, astray.section, outages.section, claims.section, links.section),
@@ -55,11 +54,12 @@ TERMINAL: Sections = (
 )
 PAGE: Sections = (
     *_FIRST,
-    pooling.section,
+    causes.section,
+    *_THEN,
     over_time.section,
     *_WORK,
     clean.section,
-    *(claims.section, figures.section, layers.section, causes.section, links.section),
+    *(claims.section, figures.section, layers.section, links.section),
     *(doubts.section, machine.section, loads.section, cost.section, clocks.section),
     *(accounting.section, astray.section, run.section),
 )
