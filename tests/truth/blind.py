@@ -6,23 +6,27 @@ import hashlib
 import json
 import random
 import secrets
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass
 
-from tests.truth.cases import Case
+from tests.truth.cases import Together
+from tests.truth.injecting.servers import SERVER_PORT
 from tests.truth.judging import Judged, judge
-from tests.truth.scene import Pairs, run, scene
+from tests.truth.scene import Pairs, Scene, Seen, run, scene
 
-SERVER_PORT = 7007
-"""The port of a server that injects (injector.py)."""
-LEAST_NS, MOST_NS = 500_000, 20_000_000
-"""The strengths that are drawn; what is shorter makes no packet late by half a millisecond."""
+LEAST_NS, MOST_NS = 50_000, 20_000_000
+"""The strengths that are drawn."""
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The moments and lengths of injections in ns, the moments from the first possible one on."""
+    """The moments and lengths of injections in ns, the moments from the first possible one on.
 
-    injections: Pairs
+    Each cause that is injected has its own.
+    """
+
+    injections: Sequence[Pairs]
     salt: str
 
     @property
@@ -31,25 +35,57 @@ class Plan:
         text = json.dumps([self.injections, self.salt])
         return hashlib.sha256(text.encode()).hexdigest()
 
+    @property
+    def end_ns(self) -> int:
+        """Return the moment of the last injection."""
+        return max(injections[-1][0] for injections in self.injections)
 
-def draw(case: Case, count: int) -> Plan:
+
+def draw(cases: Together, count: int) -> Plan:
     """Draw a plan of so many injections, of lengths that are spread evenly over their logarithm."""
     salt = secrets.token_hex(16)
     drawn = random.Random(salt)
     ratio = MOST_NS / LEAST_NS
+    spacing_ns, fewer = (max(getattr(each, of) for each in cases) for of in ("spacing_ns", "fewer"))
     injections = [
-        (
-            number * case.spacing_ns + drawn.randrange(case.spacing_ns // 2),
-            round(LEAST_NS * ratio ** drawn.random()),
-        )
-        for number in range(count // case.fewer)
+        [
+            (
+                number * spacing_ns + drawn.randrange(spacing_ns // 2),
+                round(LEAST_NS * ratio ** drawn.random()),
+            )
+            for number in range(count // fewer)
+        ]
+        for _ in cases
     ]
     return Plan(injections, salt)
 
 
-def blind(case: Case, plan: Plan) -> Judged:
+def blind(cases: Together, plan: Plan) -> Judged:
     """Carry a plan out, and judge what was named."""
-    port = SERVER_PORT if case.serves else None
-    with scene(case.link, case.responder_cpu, port) as made, case.injected(made) as by:
-        seen = run(made, by, plan.injections, realtime=case.realtime)
-    return judge(case, seen)
+    return judge(cases, carried_out(cases, plan))
+
+
+def carried_out(cases: Together, plan: Plan) -> Seen:
+    """Carry a plan out; return what was seen."""
+    with _scene(cases) as made, ExitStack() as stack:
+        by = [stack.enter_context(each.injected(made)) for each in cases]
+        return run(made, by, plan.injections, plan.end_ns, realtime=_realtime(cases))
+
+
+def left_out(cases: Together, plan: Plan) -> Seen:
+    """Send the packets of a plan, and inject nothing; return what was seen."""
+    with _scene(cases) as made, ExitStack() as stack:
+        # A server answers all the same.
+        by = [stack.enter_context(each.injected(made)) for each in cases if each.serves]
+        nothing = [[(plan.end_ns, 0)] for _ in by]
+        return run(made, by, nothing, plan.end_ns, realtime=_realtime(cases))
+
+
+def _scene(cases: Together) -> AbstractContextManager[Scene]:
+    first = cases[0]
+    port = SERVER_PORT if first.serves else None
+    return scene(first.link, first.responder_cpu, port, first.kind)
+
+
+def _realtime(cases: Together) -> bool:
+    return all(each.realtime for each in cases)

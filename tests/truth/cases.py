@@ -25,6 +25,8 @@ LINK: dict[str, object] = {"name": "line", "delay": "1ms"}
 INJECTOR = "inject"
 """The start of the names of the programs that inject."""
 SLOW: dict[str, object] = {"name": "line", "rate": "10Mbit", "queue": "1MiB"}
+SENDING = ("burst", "softirq", "buffer", "backlog")
+"""What is injected by sending frames."""
 DELAYLAB = str(Path(sys.executable).with_name("delaylab"))
 CPUS = f"{SENDER_CPU}", f"{RESPONDER_CPU}"
 
@@ -49,6 +51,7 @@ class Case:
     realtime: bool = True
     responder_cpu: int = RESPONDER_CPU
     serves: bool = False
+    kind: str = "netns"
     spacing_ns: int = 100_000_000
     fewer: int = 1
 
@@ -80,7 +83,7 @@ class Case:
             within: Sequence[str] = ()
             if self.serves:
                 within = (DELAYLAB, "exec", "--lab", made.lab.name, "two", "--")
-            elif self.what in ("burst", "softirq"):
+            elif self.what in SENDING:
                 # Its frames are sent by another program of the sender's node.
                 within = ("nsenter", "--target", str(made.sender_pid), "--net")
             yield stack.enter_context(injector(self.what, argument, within))
@@ -214,4 +217,24 @@ CASES = (
         serves=True,
         by="",
     ),
+    Case(
+        name="virtual CPU of the responder's machine stopped",
+        what="stop",
+        argument=lambda made: str(made.responder_pid),
+        cause=Cause.STOPPED,
+        place="node.two",
+        kind="uml",
+    ),
 )
+Together = Sequence[Case]
+"""Causes that are injected at the same time, in the scene of the first one."""
+PAIRS: Sequence[Together] = (
+    (CASES[0], CASES[2]),
+    (CASES[5], CASES[0]),
+)
+SCENES: Sequence[Together] = (*((case,) for case in CASES), *PAIRS)
+
+
+def name_of(cases: Together) -> str:
+    """Return the name of causes that are injected together."""
+    return ", and ".join(each.name for each in cases)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import statistics
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -12,13 +13,17 @@ from delaylab.causes.walk import Cause
 from delaylab.verbs.ping.late import LATE_NS
 from delaylab.verbs.ping.result import PingPacket
 from delaylab.verbs.ping.why import took_of
-from tests.truth.cases import Case
-from tests.truth.scene import Pairs, Seen
+from tests.truth.cases import Together
+from tests.truth.scene import Log, Pairs, Seen
 
 MOSTLY = 0.8
 """The share of a packet's excess that an injection must cover to be its cause."""
 BLAMED_NS = 100_000
 """The share from which on a packet that nothing was injected into counts as blamed."""
+
+
+SIZES_NS = (100_000, 200_000, 500_000, 1_000_000, 2_000_000, 5_000_000)
+"""The bounds of classes of sizes."""
 
 
 @dataclass(slots=True)
@@ -27,7 +32,8 @@ class Judged:
 
     `within` are those whose size is right within max(20 µs, 10 %); `named` says what was named for
     each. `others` were late without it, `quiet` are usual packets; `blamed` of both have a share of
-    it all the same.
+    it all the same. `by_size` has all that it delayed, also those that were not late, by the class
+    of their size (`SIZES_NS`): how many, and how many were named right.
     """
 
     late: int = 0
@@ -40,6 +46,8 @@ class Judged:
     others: int = 0
     quiet: int = 0
     blamed: int = 0
+    by_size: Counter[int] = field(default_factory=Counter)
+    right_by_size: Counter[int] = field(default_factory=Counter)
 
     def add(self, other: Judged) -> None:
         """Add the packets of another run."""
@@ -53,52 +61,87 @@ class Judged:
         self.others += other.others
         self.quiet += other.quiet
         self.blamed += other.blamed
+        self.by_size += other.by_size
+        self.right_by_size += other.right_by_size
 
 
-def judge(case: Case, seen: Seen) -> Judged:
-    """Return how the causes that were named compare with the injector's own log."""
+def judge(cases: Together, seen: Seen) -> Judged:
+    """Return how the causes that were named compare with the injectors' own logs."""
     found = Judged()
     packets = {each.seq: each for each in seen.packets}
     median = statistics.median(filter(None, map(took_of, seen.packets)))
-    spans = [*seen.injected, *seen.doubtful]
+    doubtful = [span for log in seen.logs for span in log.doubtful]
+    spans = [*doubtful, *(span for log in seen.logs for span in log.injected)]
     first, last = min(start for start, _ in spans), max(end for _, end in spans)
     for each in seen.explained:
         packet = packets[each.seq]
         span = _span(packet)
-        if not first <= span[0] <= last or _overlap_ns(span, seen.doubtful):
+        if not first <= span[0] <= last or _overlap_ns(span, doubtful):
             continue
         excess_ns = round((took_of(packet) or 0) - median)
-        size_ns = min(excess_ns, _overlap_ns(span, seen.injected))
-        if excess_ns < LATE_NS or 0 < size_ns < MOSTLY * excess_ns:
+        sizes_ns = [_overlap_ns(span, log.injected) for log in seen.logs]
+        size_ns = min(excess_ns, _overlap_ns(span, _union(seen.logs)))
+        if excess_ns < SIZES_NS[0] or 0 < size_ns < MOSTLY * excess_ns:
             continue
         if not size_ns:
-            found.others += 1
-            found.blamed += _blame_ns(case, each) >= BLAMED_NS
+            if excess_ns >= LATE_NS:
+                found.others += 1
+                found.blamed += blame_ns(cases, each) >= BLAMED_NS
             continue
         top = each.top
-        right = top is not None and case.blames(top, each)
-        error_ns = abs(_blame_ns(case, each) - size_ns)
-        found.late += 1
-        found.right += right
-        found.errors_ns.append(error_ns)
-        found.within += error_ns <= max(20_000, size_ns // 10)
-        found.named["right" if right else top.cause.value if top else "nothing"] += 1
-        found.excess_ns += each.excess_ns
-        found.unknown_ns += max(0, each.by_cause.get(Cause.UNKNOWN, 0))
+        largest = [case for case, ns in zip(cases, sizes_ns, strict=True) if ns == max(sizes_ns)]
+        right = top is not None and any(case.blames(top, each) for case in largest)
+        of_size = bisect_right(SIZES_NS, size_ns)
+        found.by_size[of_size] += 1
+        found.right_by_size[of_size] += right
+        if excess_ns >= LATE_NS:
+            found.late += 1
+            found.right += right
+            error_ns = abs(blame_ns(cases, each) - size_ns)
+            found.errors_ns.append(error_ns)
+            found.within += error_ns <= max(20_000, size_ns // 10)
+            found.named["right" if right else top.cause.value if top else "nothing"] += 1
+            found.excess_ns += each.excess_ns
+            found.unknown_ns += max(0, each.by_cause.get(Cause.UNKNOWN, 0))
     for each in seen.quiet:
-        if not _overlap_ns(_span(packets[each.seq]), [*seen.injected, *seen.doubtful]):
+        if not _overlap_ns(_span(packets[each.seq]), spans):
             found.quiet += 1
-            found.blamed += _blame_ns(case, each) >= BLAMED_NS
+            found.blamed += blame_ns(cases, each) >= BLAMED_NS
     return found
 
 
-def _blame_ns(case: Case, found: Explained) -> int:
-    return sum(share.ns for share in found.shares if case.blames(share, found))
+def _union(logs: Sequence[Log]) -> Pairs:
+    """Return the times at which any of the injectors did something."""
+    found: list[tuple[int, int]] = []
+    for start, end in sorted(span for log in logs for span in log.injected):
+        if found and start <= found[-1][1]:
+            found[-1] = found[-1][0], max(end, found[-1][1])
+        else:
+            found.append((start, end))
+    return found
+
+
+def blame_ns(cases: Together, found: Explained) -> int:
+    """Return what these causes are said to have taken of a packet's excess, in ns."""
+    return sum(
+        share.ns for share in found.shares if any(case.blames(share, found) for case in cases)
+    )
 
 
 def _span(packet: PingPacket) -> tuple[int, int]:
     sent_ns = packet.sent_ns or 0
     return sent_ns - max(0, packet.slip_ns or 0), sent_ns + (packet.rtt_user_ns or 0)
+
+
+def took_by_seq(seen: Seen) -> dict[int, int]:
+    """Return what each answered packet took, with the time by which it was sent late, in ns."""
+    took = {each.seq: took_of(each) for each in seen.packets}
+    return {seq: ns for seq, ns in took.items() if ns is not None}
+
+
+def overlaps(span: tuple[int, int], others: Pairs) -> bool:
+    """Return True if a span touches another one."""
+    return any(start <= span[1] and span[0] <= end for start, end in others)
 
 
 def _overlap_ns(span: tuple[int, int], injected: Pairs) -> int:

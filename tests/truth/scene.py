@@ -22,6 +22,7 @@ from delaylab.lab.running import LiveLab
 from delaylab.lab.start import temporary
 from delaylab.machines import LOCAL
 from delaylab.resolve.resolve import lab_from_data
+from delaylab.verbs.ping.late import LostPacket
 from delaylab.verbs.ping.reading import Reader, finish
 from delaylab.verbs.ping.result import PingPacket
 from delaylab.verbs.ping.why import WhyWatch
@@ -30,30 +31,45 @@ SENDER_CPU, RESPONDER_CPU, ENGINE_CPU = 0, 1, 1
 INTERVAL_NS = 4_000_000
 AHEAD_NS = 1_000_000_000
 """The time before the first injection: packets that nothing disturbs."""
-INJECTOR = Path(__file__).with_name("injector.py")
+LEAST_LATE_NS = 100_000
+"""The time by which a packet takes longer than the median that is looked at."""
+ROOT, INJECTOR = Path(__file__).parents[2], "tests.truth.injector"
 Pairs = Sequence[tuple[int, int]]
+
+
+@dataclass(frozen=True, slots=True)
+class Log:
+    """What an injector says that it did: times of start and end in ns since 1970.
+
+    Of `doubtful` times it does not know if they were as planned.
+    """
+
+    injected: Pairs
+    doubtful: Pairs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Seen:
-    """The packets of one run, why the late ones were late, and what was injected.
+    """The packets of one run, why the late and the lost ones were so, and what was injected.
 
-    `injected` are times of start and end in ns since 1970, by the injector's own log, `doubtful`
-    those of which it does not know if they were as planned. `quiet` are
-    usual packets, with the causes of what little they take more than their median.
+    `quiet` are usual packets, with the causes of what little they take more than their median.
     """
 
     packets: Sequence[PingPacket]
     explained: Sequence[Explained]
-    injected: Pairs
-    doubtful: Pairs
+    lost: Sequence[LostPacket]
+    logs: Sequence[Log]
     recorded: CpusDone
     quiet: Sequence[Explained]
 
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """A running lab, with the process that answers."""
+    """A running lab, with the processes that send, answer, and are the link engine.
+
+    The responder is at the address `to` and `port`, at its node's `interface`; packets leave the
+    sender's node `by` another one.
+    """
 
     lab: LiveLab
     sender: Session
@@ -63,6 +79,7 @@ class Scene:
     to: str
     port: int
     interface: str
+    by: str
 
 
 @contextmanager
@@ -70,15 +87,20 @@ def scene(
     link: dict[str, object] | None = None,
     responder_cpu: int = RESPONDER_CPU,
     port: int | None = None,
+    kind: str = "netns",
 ) -> Iterator[Scene]:
     """Have a lab of two nodes, bound to CPUs, and a responder in one; a link engine is on CPU 1.
 
-    With a `port` something else will answer there.
+    With a `port` something else will answer there. `kind` is that of the second node; the process
+    of a virtual machine is that of its CPU.
     """
     spec = lab_from_data(
         {
             "lab": f"truth{os.getpid()}",
-            "nodes": {"one": {"cpus": [SENDER_CPU]}, "two": {"cpus": [responder_cpu]}},
+            "nodes": {
+                "one": {"cpus": [SENDER_CPU]},
+                "two": {"cpus": [responder_cpu], "kind": kind},
+            },
             "links": [{"between": ["one", "two"], **(link or {})}],
         }
     )
@@ -88,26 +110,32 @@ def scene(
             stack.callback(each.close)
         pids = {}
         for name, session in sessions.items():
-            inside = session.call(Hello()).done.pid
-            pid = LOCAL.child(lab.pid(f"node.{name}"), inside)
+            first, inside = lab.pid(f"node.{name}"), session.call(Hello()).done.pid
+            own_kernel = name == "two" and kind != "netns"
+            pid = _child(_child(first)) if own_kernel else LOCAL.child(first, inside)
             assert pid is not None, "the session's process"
             pids[name] = pid
         if port is None:
             sessions["two"].start(Reflect(ip=4, stamps=True))
             port = sessions["two"].port(10)
-        at = lab.plan.nodes["two"].attachments[0]
+        by, at = (lab.plan.nodes[name].attachments[0] for name in ("one", "two"))
         engine = _engine(lab) if link else None
         one, two = pids["one"], pids["two"]
-        yield Scene(lab, sessions["one"], one, two, engine, at.address, port, at.device)
+        yield Scene(lab, sessions["one"], one, two, engine, at.address, port, at.device, by.device)
 
 
 def _engine(lab: LiveLab) -> int:
     """Return the process of the link engine, and bind it to CPU 1."""
-    parent = lab.pid("link.here")
-    (engine,) = map(int, Path(f"/proc/{parent}/task/{parent}/children").read_text().split())
+    engine = _child(lab.pid("link.here"))
     for thread in Path(f"/proc/{engine}/task").iterdir():
         os.sched_setaffinity(int(thread.name), {ENGINE_CPU})
     return engine
+
+
+def _child(parent: int) -> int:
+    """Return the only child of a process."""
+    (child,) = map(int, Path(f"/proc/{parent}/task/{parent}/children").read_text().split())
+    return child
 
 
 @contextmanager
@@ -131,7 +159,7 @@ def injector(
 ) -> Iterator[subprocess.Popen[str]]:
     """Have the program that injects a cause, ready for its plan, as words of another command."""
     started = subprocess.Popen(
-        [*within, sys.executable, str(INJECTOR), what, argument],
+        [*within, "env", f"PYTHONPATH={ROOT}", sys.executable, "-m", INJECTOR, what, argument],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
@@ -145,28 +173,43 @@ def injector(
         started.wait()
 
 
-def run(made: Scene, by: subprocess.Popen[str], plan: Pairs, *, realtime: bool = True) -> Seen:
-    """Send packets while a plan is carried out, whose moments count from the first injection."""
-    last_ns = plan[-1][0] + AHEAD_NS if plan else AHEAD_NS
+def run(
+    made: Scene,
+    by: Sequence[subprocess.Popen[str]],
+    plans: Sequence[Pairs],
+    end_ns: int,
+    *,
+    realtime: bool,
+) -> Seen:
+    """Send packets while each injector carries out its plan, and for some time after `end_ns`.
+
+    Moments count from the first possible injection.
+    """
+    last_ns = end_ns + AHEAD_NS
     packets: list[PingPacket] = []
     with ExitStack() as stack:
+        # This process computes when packets are late: not on the responder's CPU.
+        stack.callback(os.sched_setaffinity, 0, os.sched_getaffinity(0))
+        os.sched_setaffinity(0, {SENDER_CPU})
         session = LOCAL.session()
         stack.callback(session.close)
         recording = CpuRecording(session)
         recording.await_ready()
-        why = WhyWatch(recording, frozenset({made.sender_pid}))
+        probe = os.getpid()
+        why = WhyWatch(recording, frozenset({made.sender_pid}), probe=probe, late_ns=LEAST_LATE_NS)
 
         def note(packet: PingPacket) -> None:
             packets.append(packet)
             why.add(packet)
 
         start_ns = time.time_ns() + AHEAD_NS
-        assert by.stdin is not None
-        assert by.stdout is not None
-        by.stdin.write(json.dumps([(start_ns + at, length) for at, length in plan]) + "\n")
-        by.stdin.flush()
+        for each, plan in zip(by, plans, strict=True):
+            assert each.stdin is not None
+            moments = [(start_ns + at, length) for at, length in plan]
+            each.stdin.write(json.dumps(moments) + "\n")
+            each.stdin.flush()
         asked = Probe(
-            probe=os.getpid(),
+            probe=probe,
             protocol="udp",
             to=made.to,
             port=made.port,
@@ -186,12 +229,17 @@ def run(made: Scene, by: subprocess.Popen[str], plan: Pairs, *, realtime: bool =
         found = why.end()
         assert found.failed is None, found.failed
         assert found.recorded is not None
-        log: dict[str, list[tuple[int, int]]] = json.loads(by.stdout.readline())
         return Seen(
             packets=packets,
             explained=found.explained,
-            injected=log["done"],
-            doubtful=log["doubtful"],
+            lost=found.lost,
+            logs=[_log(each) for each in by],
             recorded=found.recorded,
             quiet=why.explained_usual(),
         )
+
+
+def _log(by: subprocess.Popen[str]) -> Log:
+    assert by.stdout is not None
+    log: dict[str, list[tuple[int, int]]] = json.loads(by.stdout.readline())
+    return Log(log["done"], log["doubtful"])

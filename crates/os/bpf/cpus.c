@@ -56,7 +56,7 @@ static __always_inline __u8 left(struct task_struct *task, bool preempt, unsigne
 		return throttled(task) ? THROTTLED : RUNNABLE;
 	if (state & TASK_DEAD)
 		return ENDED;
-	if (state & TASK_STOPPED_OR_TRACED)
+	if (state & TASK_STOPPED)
 		return STOPPED;
 	return state & TASK_UNINTERRUPTIBLE && !(state & TASK_NOLOAD) ? BLOCKED : ASLEEP;
 }

@@ -30,7 +30,7 @@ struct task_struct {
 } KERNEL;
 /* States of a task, as the kernel has them since Linux 4.14. */
 #define TASK_UNINTERRUPTIBLE 0x2
-#define TASK_STOPPED_OR_TRACED 0xc
+#define TASK_STOPPED 0x4 /* a task that is traced is another one: it waits for its tracer, which may be a machine's */
 #define TASK_DEAD 0x80
 #define TASK_NOLOAD 0x400 /* beside TASK_UNINTERRUPTIBLE: idle, and not blocked */
 

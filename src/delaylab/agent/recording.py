@@ -83,6 +83,11 @@ class CpuRecording:
             self._fail(error)
         self.ended = True
 
+    def give_up(self, why: str) -> None:
+        """End the recording, which is of no use, and say why."""
+        self.end()
+        self.done, self.failed = None, self.failed or AgentError(why)
+
     def _fail(self, error: AgentError) -> None:
         self.ended, self.failed = True, error
 

@@ -12,7 +12,7 @@ from delaylab.causes.records import CpuRecord, CpuWindow, How, What
 
 SIGCONT = 18
 AT_ONCE_NS = 100_000
-"""The time within which a signal wakes the task that gets it."""
+"""The time within which a signal wakes the task that gets it, before or after it is recorded."""
 
 
 class State(Enum):
@@ -119,7 +119,7 @@ def _continued(waking: CpuRecord, recorded: CpuWindow, to: tuple[int, int]) -> b
         record.what == What.SIGNAL
         and record.number == SIGCONT
         and record.task in to
-        and 0 <= waking.time_ns - record.time_ns <= AT_ONCE_NS
+        and abs(waking.time_ns - record.time_ns) <= AT_ONCE_NS
         for record in recorded.records[waking.cpu]
     )
 

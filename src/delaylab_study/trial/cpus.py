@@ -33,7 +33,7 @@ BEFORE_NS, AFTER_NS = 20_000_000, 1_000_000
 CLOCKS_NS = 1_000_000
 """The time after it that is added on other kernels, whose clocks are known less well."""
 UNTAPPED = "untapped"
-LOST = "lost"
+LOST = ("lost", "refused")
 Row = tuple[int | str | None, ...]
 """A row of a table, in the order of its columns (`TABLES`)."""
 
@@ -159,10 +159,10 @@ class CpuWatch:
             of = packet["probe"], packet["seq"], packet["usual"]
             for each, start_ns, end_ns in self._spans(packet["due_ns"], packet["until_ns"]):
                 each.recording.ask(start_ns, end_ns, partial(self.tables.add, each.kernel, *of))
-        lost = sent.filter(pl.col("outcome") == LOST)
+        lost = sent.filter(pl.col("outcome").cast(pl.String).is_in(LOST))
         if len(lost):
             keys = set(lost.select("probe", "seq").iter_rows())
-            first_ns, last_ns = int(str(lost["sent_ns"].min())), time.time_ns()
+            first_ns, last_ns = int(str(lost["intended_ns"].min())), time.time_ns()
             for each, start_ns, end_ns in self._spans(first_ns, last_ns):
                 then = partial(self.tables.add_drops, each.kernel, keys)
                 each.recording.ask_drops(start_ns, end_ns, then)

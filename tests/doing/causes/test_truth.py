@@ -36,7 +36,7 @@ def test_what_is_injected_is_named(case: Case) -> None:
         (number * SPACING_NS, STRENGTHS_NS[number % len(STRENGTHS_NS)])
         for number in range(INJECTIONS)
     ]
-    found = blind(case, Plan(plan, ""))
+    found = blind([case], Plan([plan], ""))
     assert found.late >= INJECTIONS // 2
     known = found.late - found.named["unknown"]
     assert known >= MOSTLY * found.late

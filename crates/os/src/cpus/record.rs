@@ -90,11 +90,11 @@ pub enum Deed {
 pub enum Left {
     /// Ready to run on: another task was put in its place.
     Runnable,
-    /// Waiting for something, such as a packet or a timer.
+    /// Waiting for something, such as a packet, a timer, or a tracer.
     Asleep,
     /// Waiting for something that a signal does not end, such as a disk.
     Blocked,
-    /// Stopped by a signal or a debugger.
+    /// Stopped by a signal.
     Stopped,
     /// Ended.
     Ended,

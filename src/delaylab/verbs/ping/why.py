@@ -34,8 +34,9 @@ BEFORE_NS, AFTER_NS = 20_000_000, 1_000_000
 """The time around a packet of which records are read: a task may have waited before it was due."""
 RECENT = 501
 """The packets of which the median is taken."""
-LOST = "lost"
-"""The outcome of packets that nobody answered."""
+OTHER_KERNEL = "the sender has a kernel of its own, so this machine does not see its tasks"
+LOST = ("lost", "refused")
+"""Outcomes of packets that a kernel may have dropped, some of them before they were sent."""
 OnWhy = Callable[[Explained | LostPacket], None]
 
 
@@ -45,12 +46,14 @@ class WhyWatch:
 
     `by` is the process that sends, or the part of a lab. `on_why` is called with each late packet,
     and with each lost one. `probe` is the number of the probe, without which no loss is looked at.
+    A packet is late if it takes `late_ns` longer than the median.
     """
 
     recording: CpuRecording
     by: frozenset[int | str]
     on_why: OnWhy | None = None
     probe: int | None = None
+    late_ns: int = LATE_NS
     explained: list[Explained] = field(default_factory=list)
     lost: list[LostPacket] = field(default_factory=list)
     late: int = 0
@@ -59,6 +62,7 @@ class WhyWatch:
     _usual: deque[tuple[int, int, WatchedPacket]] = field(
         default_factory=lambda: deque(maxlen=MOST_USUAL)
     )
+    _began_ns: int = field(default_factory=time.time_ns)
     _next_usual_ns: int = 0
     _looked_at: deque[int] = field(default_factory=lambda: deque(maxlen=MOST_LATE_PER_S))
     _looked_for: deque[int] = field(default_factory=lambda: deque(maxlen=MOST_LATE_PER_S))
@@ -67,8 +71,8 @@ class WhyWatch:
 
     def add(self, packet: PingPacket) -> None:
         """Look at a packet, if it is late or lost, or now and then if it is not."""
-        if packet.outcome == LOST and packet.sent_ns is not None:
-            self._look_for(packet.seq, packet.sent_ns)
+        if packet.outcome in LOST:
+            self._look_for(packet.seq)
         stages, took_ns = stages_of(packet, self.by), took_of(packet)
         if stages is None or took_ns is None or packet.duplicates:
             return
@@ -76,7 +80,7 @@ class WhyWatch:
         median = self._median()
         self._count(took_ns)
         at_ns = packet.sent_ns or 0
-        if median is not None and took_ns >= median + LATE_NS:
+        if median is not None and took_ns >= median + self.late_ns:
             self.late += 1
             if _has_room(self._looked_at, at_ns):
                 self._ask(stages, partial(self._note_late, packet.seq, stages))
@@ -103,12 +107,12 @@ class WhyWatch:
                 found.append(explain(seq, each, expected))
         return found
 
-    def _look_for(self, seq: int, sent_ns: int) -> None:
-        """Ask who dropped a packet that was sent then."""
-        if self.probe is None or not _has_room(self._looked_for, sent_ns):
-            return
-        then = partial(self._note_lost, seq)
-        self.recording.ask_drops(sent_ns - BEFORE_NS, time.time_ns(), then)
+    def _look_for(self, seq: int) -> None:
+        """Ask who dropped a packet."""
+        now_ns = time.time_ns()
+        if self.probe is not None and _has_room(self._looked_for, now_ns):
+            then = partial(self._note_lost, seq)
+            self.recording.ask_drops(self._began_ns, now_ns, then)
 
     def _note_lost(self, seq: int, drops: list[Drop]) -> None:
         found = LostPacket(seq, last_drops(drops).get((self.probe or 0, seq)))
@@ -203,9 +207,13 @@ def explaining(
     """
     session = LOCAL.session()
     try:
+        clock = session.call(Hello()).done.clock
         recording = CpuRecording(session)
         recording.await_ready()
-        by: int | str = sender.call(Hello()).done.pid if part is None else part
+        hello = sender.call(Hello()).done
+        if hello.clock != clock:
+            recording.give_up(OTHER_KERNEL)
+        by: int | str = hello.pid if part is None else part
         yield WhyWatch(recording, frozenset({by}), on_why)
     finally:
         session.close()

@@ -12,14 +12,15 @@ from delaylab_study.analysis.packets.table import MEASURED
 from delaylab_study.dataset.records.trial import TrialRecord
 from delaylab_study.dataset.store import Study
 
-LOST = "lost"
+LOST = ("lost", "refused")
 
 
 def lost(study: Study, trial: TrialRecord) -> Counter[str]:
     """Return the number of packets under load that were lost, by how, in words."""
     dropped = last_drops(drops(study, trial.id))
     sent = study.probes(trial.id).filter(
-        (pl.col("phase").cast(pl.String) == MEASURED) & (pl.col("outcome").cast(pl.String) == LOST)
+        (pl.col("phase").cast(pl.String) == MEASURED)
+        & pl.col("outcome").cast(pl.String).is_in(LOST)
     )
     return Counter(
         dropped[key].text if key in dropped else UNSEEN_LOSS
