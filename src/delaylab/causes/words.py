@@ -36,8 +36,8 @@ def cause(share: CauseShare, found: Explained) -> str:
         Cause.HELD: f"{of} waited for a CPU that {who} had",
         Cause.IDLE_WAKE: f"an idle CPU woke up for {of}",
         Cause.QUOTA: f"{of} had used up its CPU quota",
-        Cause.SOFTIRQ: f"softirqs interrupted {who}",
-        Cause.INTERRUPT: f"interrupts interrupted {who}",
+        Cause.SOFTIRQ: f"softirqs {_took_from(share.task, who)}",
+        Cause.INTERRUPT: f"interrupts {_took_from(share.task, who)}",
         Cause.STOLEN: "the hypervisor took the CPU (steal)",
         Cause.STOPPED: f"{of} was stopped by {who}",
         Cause.BLOCKED: f"{of} was blocked in the kernel",
@@ -47,6 +47,13 @@ def cause(share: CauseShare, found: Explained) -> str:
         Cause.BEYOND: "beyond this machine",
         Cause.UNKNOWN: "unknown",
     }[share.cause]
+
+
+def _took_from(task: int, who: str) -> str:
+    """Return what softirqs or interrupts did, when a task had the CPU; ksoftirqd runs softirqs."""
+    if task == IDLE:
+        return "had the CPU"
+    return f"had the CPU ({who})" if who.startswith(KSOFTIRQD) else f"took the CPU from {who}"
 
 
 def task_name(number: int, tasks: Mapping[int, Task], lab: str | None) -> str:

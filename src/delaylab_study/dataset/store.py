@@ -111,14 +111,9 @@ class Study:
         """Return the clock comparisons of a trial's machines; no rows if there are none."""
         return self._optional(trial, "comparisons")
 
-    def of_cpus(self, trial: str) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]:
-        """Return the windows around packets, what CPUs did in them, and the tasks they name."""
-        windows, cpus, tasks = (self._optional(trial, name) for name in OF_CPUS[:3])
-        return windows, cpus, tasks
-
-    def drops(self, trial: str) -> pl.DataFrame:
-        """Return how kernels dropped packets of a trial."""
-        return self._optional(trial, "drops")
+    def of_cpus(self, trial: str) -> list[pl.DataFrame]:
+        """Return windows around packets, what CPUs did in them, their tasks, and dropped packets."""
+        return [self._optional(trial, name) for name in OF_CPUS]
 
     def _optional(self, trial: str, name: str) -> pl.DataFrame:
         """Return a table; one without rows if the trial has none."""

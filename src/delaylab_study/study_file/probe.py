@@ -254,7 +254,7 @@ class ProbeSpec(Spec):
 
     causes: bool = Field(
         False,
-        description="Record what the CPUs of the sender's machine do, so that `delaylab why` can "
+        description="Record what the CPUs of the lab's machines do, so that `delaylab why` can "
         "say why packets were late ([how](why.md)).",
     )
 

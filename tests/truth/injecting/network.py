@@ -1,10 +1,12 @@
 """Causes in networks and links."""
 
+import fcntl
 import os
 import signal
 import socket
 import subprocess
 import sys
+import termios
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -71,11 +73,11 @@ def burst(plan: Pairs, to: str) -> Log:
 def softirq(plan: Pairs, argument: str) -> Log:
     """Have another node's frames handled on a CPU: long datagrams that its softirq must divide.
 
-    The argument has the process of that node, its address, its interface and the CPU. What comes
-    until the CPU has done with them is doubtful.
+    The argument has the process of that node, its address, its interface and the CPU. The log is of
+    the time until the CPU has done with them.
     """
     pid, to, interface, cpu = argument.split()
-    done, doubtful = [], []
+    done = []
     with discarded(pid, interface, cpu), segmented() as sending:
         datagram = bytes(SEGMENT * SEGMENTS)
         for moment_ns, length_ns in plan:
@@ -83,10 +85,16 @@ def softirq(plan: Pairs, argument: str) -> Log:
             began_ns = time.time_ns()
             while time.time_ns() < began_ns + length_ns:
                 sending.sendto(datagram, (to, DISCARD_PORT))
-            until_ns = time.time_ns()
-            done.append((began_ns, until_ns))
-            doubtful.append((until_ns, until_ns + DRAINED_NS))
-    return done, doubtful
+            while under_way(sending):
+                pass
+            done.append((began_ns, time.time_ns()))
+    return done, []
+
+
+def under_way(sending: socket.socket) -> bool:
+    """Return True while bytes that were sent have not been handled (SIOCOUTQ)."""
+    queued = fcntl.ioctl(sending, termios.TIOCOUTQ, bytes(4))
+    return any(queued)
 
 
 @contextmanager
@@ -115,7 +123,7 @@ def segmented() -> socket.socket:
     """Return a socket whose datagrams the kernel divides as late as it can."""
     sending = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     sending.setsockopt(socket.IPPROTO_UDP, UDP_SEGMENT, SEGMENT)
-    sending.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 22)
+    sending.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 18)
     return sending
 
 

@@ -30,7 +30,8 @@ def lost(study: Study, trial: TrialRecord) -> Counter[str]:
 
 def drops(study: Study, trial: str) -> Iterator[Drop]:
     """Yield how kernels dropped packets of a trial."""
-    for row in study.drops(trial).iter_rows(named=True):
+    *_, found = study.of_cpus(trial)
+    for row in found.iter_rows(named=True):
         yield Drop(
             time_ns=row["time_ns"],
             probe=row["probe"],

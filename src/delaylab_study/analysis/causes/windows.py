@@ -22,7 +22,7 @@ from delaylab_study.dataset.store import Study
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KernelWindow:
-    """What the CPUs of one kernel did around a packet, by its own clock.
+    """A record of what the CPUs of one kernel did around a packet, by its own clock.
 
     `machine` is the name of the machine, or of a node that has a kernel of its own.
     """
@@ -48,7 +48,7 @@ class PacketWindows:
 
 def windows(study: Study, trial: str) -> Iterator[PacketWindows]:
     """Yield the windows of a trial, in the order of its packets; none if no CPUs were recorded."""
-    found, records, tasks = study.of_cpus(trial)
+    found, records, tasks, _ = study.of_cpus(trial)
     if not len(found):
         return
     of_window = {key[0]: each for key, each in records.partition_by("window", as_dict=True).items()}
