@@ -59,7 +59,8 @@ class LateFound:
         slowest = sorted(self.explained, key=lambda found: -found.excess_ns)[:SLOWEST]
         for found in slowest:
             yield f"  slowest: seq={found.seq} +{us(found.excess_ns)}: {sentence(found)}"
-        yield from self._checks()
+        if self.recorded is not None:
+            yield from in_doubt(self.recorded)
 
     def _causes(self) -> Iterator[str]:
         """Yield a line for each cause of at least a hundredth of the excess."""
@@ -70,22 +71,6 @@ class LateFound:
                 of = f"the largest for {tops[each]}" if tops[each] else "the largest for none"
                 yield f"  {ns / whole:4.0%}  {each.value}: {us(ns)} in all, {of}"
 
-    def _checks(self) -> Iterator[str]:
-        """Yield what makes the causes less sure."""
-        if self.recorded is None:
-            return
-        if abs(self.recorded.clock_set_ns) > STEPPED_NS:
-            yield f"  the clock was set by {us(self.recorded.clock_set_ns)}: causes are in doubt"
-        cpus = self.recorded.cpus
-        if lost := sum(each.overwritten for each in cpus):
-            yield f"  {lost} records were overwritten before they were read"
-        seen, unseen = sum(each.switches for each in cpus), sum(each.unseen for each in cpus)
-        if unseen:
-            yield (
-                f"  the kernel hid {unseen} of {seen + unseen} switches: some of that time is "
-                "unknown"
-            )
-
     def as_json(self) -> JsonObject:
         """Return the late packets as `ping --json` prints them."""
         return {
@@ -95,6 +80,19 @@ class LateFound:
             "recorded": None if self.recorded is None else self.recorded.model_dump(),
             "packets": [packet_json(each) for each in self.explained],
         }
+
+
+def in_doubt(recorded: CpusDone) -> Iterator[str]:
+    """Yield what makes causes less sure, by what the recorder counted."""
+    if abs(recorded.clock_set_ns) > STEPPED_NS:
+        yield f"  the clock was set by {us(recorded.clock_set_ns)}: causes are in doubt"
+    if lost := sum(each.overwritten for each in recorded.cpus):
+        yield f"  {lost} records were overwritten before they were read"
+    seen = sum(each.switches for each in recorded.cpus)
+    if unseen := sum(each.unseen for each in recorded.cpus):
+        yield (
+            f"  the kernel hid {unseen} of {seen + unseen} switches: some of that time is unknown"
+        )
 
 
 def packet_json(found: Explained) -> JsonObject:

@@ -170,11 +170,26 @@ def explaining(
     `part` is the part of a lab that the session is with, None outside of labs. Where nobody may
     record CPUs, the recording has failed from the start.
     """
+    with recording_cpus() as recording:
+        by: int | str = process_of(sender) if part is None else part
+        yield WhyWatch(recording, frozenset({by}), on_why)
+
+
+@contextmanager
+def recording_cpus() -> Iterator[CpuRecording]:
+    """Record what this machine's CPUs do for the length of a block.
+
+    Where nobody may do that, the recording has failed from the start.
+    """
     session = LOCAL.session()
     try:
         recording = CpuRecording(session)
         recording.await_ready()
-        by: int | str = sender.call(Hello()).done.pid if part is None else part
-        yield WhyWatch(recording, frozenset({by}), on_why)
+        yield recording
     finally:
         session.close()
+
+
+def process_of(sender: Session) -> int:
+    """Return the process of the agent that a session is with, by which its tasks are known."""
+    return sender.call(Hello()).done.pid
