@@ -71,16 +71,17 @@ class HostTime:
         return None if self.unknown_ns >= BIASED_NS else []
 
 
-def host_time(pieces: PacketPieces, stages: Sequence[Stage]) -> HostTime:
+def host_time(pieces: PacketPieces, stages: Sequence[Stage], *, here: bool = False) -> HostTime:
     """Return what this machine took of a packet, by the pieces of its segments' time.
 
     A timer counts only where the packet was to be sent by it: a program that sleeps later does so
-    on purpose.
+    on purpose. With `here` who answers is on this machine: what seems to be beyond it is unknown.
     """
+    not_known = {Cause.UNKNOWN, Cause.BEYOND} if here else {Cause.UNKNOWN}
     took, unknown_ns = Counter[Cause](), 0
     for of_segment, stage in zip(pieces, stages, strict=True):
         for piece in of_segment:
-            if piece.cause == Cause.UNKNOWN:
+            if piece.cause in not_known:
                 unknown_ns += piece.ns
             elif piece.cause in HOST and (piece.cause != Cause.TIMER or stage.timer):
                 took[piece.cause] += piece.ns
@@ -91,9 +92,11 @@ def host_time(pieces: PacketPieces, stages: Sequence[Stage]) -> HostTime:
 class EvidenceByCauses:
     """A source of evidence that knows what packets waited for, by windows of what CPUs did.
 
-    It knows of the packets alone that a window was given for.
+    It knows of the packets alone that a window was given for. `here` says that who answers is on
+    this machine.
     """
 
+    here: bool = False
     _found: dict[MeasuredTime, HostTime] = field(default_factory=dict)
 
     def add(
@@ -106,7 +109,8 @@ class EvidenceByCauses:
         walker = Walker(recorded)
         for time, stages in packets:
             if recorded.start_ns <= stages[0].start_ns and stages[-1].end_ns <= recorded.end_ns:
-                self._found[time] = host_time(walker.pieces(stages), stages)
+                pieces = walker.pieces(stages)
+                self._found[time] = host_time(pieces, stages, here=self.here)
 
     @property
     def rule(self) -> BiasRule:

@@ -8,10 +8,11 @@ goes on there. So chains are followed: late because ksoftirqd waited because a p
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache
+from itertools import takewhile
 
 from delaylab.causes.cpus import CpuTime, LongInterrupt, Stretch
 from delaylab.causes.mended import mended
@@ -94,11 +95,13 @@ class _Place:
     """A place on the way back: a time, and the task that had the packet; None if unknown.
 
     `receiver` is the task that the packet came to at the end of the segment, if that is known.
+    `came` is the waking by which a packet came that nobody here had in the segment.
     """
 
     now_ns: int
     task: int | None
     receiver: int | None = None
+    came: CpuRecord | None = None
 
 
 class Walker:
@@ -124,22 +127,50 @@ class Walker:
         self._labs = {task.lab for task in tasks if is_of(task, self._senders)} - {None}
         found: list[list[CausePiece]] = []
         task: int | None = None
+        came: CpuRecord | None = None
         for stage in reversed(stages):
-            place = _Place(stage.end_ns, task)
-            if stage.by is not None or task is None:
-                place.task = self._at_work(stage.end_ns, stage.by) or task
+            holder, outside = self._holder(stage, task, came)
+            place = _Place(stage.end_ns, holder)
             if stage.by is not None and not stage.timer:
                 place.receiver = place.task
             pieces = [piece for piece in self._back(place, stage) if piece.ns]
             if place.now_ns > stage.start_ns:
                 left = place.now_ns - stage.start_ns
-                pieces.append(CausePiece(Cause.UNKNOWN, left, of=place.task or IDLE))
+                cause = Cause.BEYOND if outside else Cause.UNKNOWN
+                pieces.append(CausePiece(cause, left, of=place.task or IDLE))
             found.append(pieces)
-            task = place.task
+            task, came = place.task, place.came
             if task is not None and task == place.receiver:
                 # The receiver ran when the packet came, so that nobody had to wake it.
                 task = self._at_work(stage.start_ns, None, without=task) or task
         return found[::-1]
+
+    def _holder(
+        self, stage: Stage, task: int | None, came: CpuRecord | None
+    ) -> tuple[int | None, bool]:
+        """Return the task that had the packet at the end of a segment; True if it was outside.
+
+        `task` and `came` are what the segment after it says.
+        """
+        if came is not None and self._had_packet(came, stage.start_ns):
+            # A server here had it before the kernel's stamp that the segment ends with.
+            return came.other, False
+        if stage.by is not None or task is None:
+            task = self._at_work(stage.end_ns, stage.by) or task
+            return task, came is not None and task is None
+        known = self.recorded.tasks.get(task)
+        if not self._labs and known and is_of(known, self._senders) and self._slept(task, stage):
+            # It was awake for another packet when this one came.
+            return None, True
+        return task, False
+
+    def _slept(self, task: int, stage: Stage) -> bool:
+        """Return True if a task slept in a segment."""
+        states = self._timeline(task).before(stage.end_ns)
+        return any(
+            state.state in SLEEPS
+            for state in takewhile(lambda state: state.end_ns > stage.start_ns, states)
+        )
 
     @property
     def lab(self) -> str | None:
@@ -187,7 +218,7 @@ class Walker:
             else:
                 yield CausePiece(Cause.UNKNOWN, now_ns - since_ns, of=task)
             return
-        if waking.how in HANDED and self._had_packet(waking, start_ns, CHAIN):
+        if waking.how in HANDED and self._had_packet(waking, start_ns):
             place.task = waking.other
             return
         if waking.how == How.BY_NETWORK and (softirq := self._softirq_at(waking)):
@@ -199,6 +230,7 @@ class Walker:
             # It waited for the packet, which came from somewhere else. In a lab that is no answer.
             place.now_ns, place.task = start_ns, None
             cause = Cause.UNKNOWN if self._labs else Cause.BEYOND
+            place.came = None if self._labs else waking
             yield CausePiece(cause, now_ns - start_ns, of=task)
             return
         place.now_ns = since_ns
@@ -243,24 +275,41 @@ class Walker:
                 return task
         return None
 
-    def _had_packet(self, waking: CpuRecord, start_ns: int, chain: int) -> bool:
+    def _had_packet(self, waking: CpuRecord, start_ns: int) -> bool:
         """Return True if the task that ran at a waking may have had the packet since a time.
 
-        A server of the user's own is in no lab; it was woken by the packet itself. The sender had
-        it only until it was sent: what it did after it slept again was for another packet.
+        A server of the user's own is in no lab; it was woken by the packet itself, and may have
+        slept again since, such as for a timer or a disk.
         """
-        known = self.recorded.tasks.get(waking.other)
-        if waking.other == IDLE or known is None:
-            return False
-        states = list(self._timeline(waking.other).before(waking.time_ns))
-        if is_of(known, self._senders):
-            return bool(states) and states[0].start_ns <= start_ns
-        if self._carries(known):
-            return True
-        slept = next((state for state in states if state.state in SLEEPS), None)
-        if not chain or slept is None or slept.woken is None or slept.end_ns < start_ns:
-            return False
-        return slept.woken.how in HANDED and self._had_packet(slept.woken, start_ns, chain - 1)
+        seen: set[int] = set()
+        wakings = [waking]
+        for _ in range(CHAIN + 1):
+            earlier: list[CpuRecord] = []
+            for each in wakings:
+                known = self.recorded.tasks.get(each.other)
+                if known is None or each.other == IDLE or each.other in seen:
+                    continue
+                seen.add(each.other)
+                states = self._timeline(each.other).before(each.time_ns)
+                if is_of(known, self._senders):
+                    if self._sent_then(each, states, start_ns):
+                        return True
+                elif self._carries(known):
+                    return True
+                else:
+                    earlier += _handed(states, start_ns)
+            wakings = earlier
+        return False
+
+    def _sent_then(self, waking: CpuRecord, states: Iterator[InState], start_ns: int) -> bool:
+        """Return True if the sender woke a task by a packet that it had at the segment's start.
+
+        What it did after it slept again was for another packet. Outside of labs it hands a packet
+        to the network alone; what it wakes otherwise reads its report.
+        """
+        now = next(states, None)
+        by_packet = bool(self._labs) or waking.how == How.BY_NETWORK
+        return by_packet and now is not None and now.start_ns <= start_ns
 
     def _carries(self, task: Task) -> bool:
         """Return True for a task that handles packets of this lab, or of any if it is not known."""
@@ -293,6 +342,13 @@ class Walker:
             and record.task in (task, process)
         ]
         return max(sent, key=lambda record: record.time_ns).other if sent else IDLE
+
+
+def _handed(states: Iterable[InState], start_ns: int) -> Iterator[CpuRecord]:
+    """Yield the wakings since a time by which a task may have got a packet, the last one first."""
+    for state in takewhile(lambda state: state.end_ns >= start_ns, states):
+        if state.state in SLEEPS and state.woken and state.woken.how in HANDED:
+            yield state.woken
 
 
 def is_of(task: Task, by: frozenset[int | str]) -> bool:

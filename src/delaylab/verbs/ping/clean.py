@@ -19,7 +19,7 @@ from delaylab.agent.result import AgentError
 from delaylab.agent.session import Session
 from delaylab.errors import BadInput
 from delaylab.machines import LOCAL
-from delaylab.verbs.ping.addresses import resolve
+from delaylab.verbs.ping.addresses import is_here, resolve
 from delaylab.verbs.ping.cleaned import CleanEnd
 from delaylab.verbs.ping.evidence import EvidenceSource, SourceByCauses, SourceByUse
 from delaylab.verbs.ping.judging import JudgedPackets
@@ -61,7 +61,8 @@ def run(
         machine = stack.enter_context(watching(followed=not by_causes))
         source: EvidenceSource
         if by_causes:
-            source = SourceByCauses(recording, process_of(session), options.interval)
+            sender, here = process_of(session), is_here(address)
+            source = SourceByCauses(recording, sender, options.interval, here=here)
         else:
             source = SourceByUse(machine, _own_bps(options))
         if options.interval < source.least_interval:

@@ -133,16 +133,19 @@ class SourceByCauses:
     """What each packet waited for, by windows of what CPUs did; repeats need not wait.
 
     A packet is judged by what happened to it, so it does not matter how busy the machine is.
-    Packets that are near each other in time share a window. `program` is the process that sends.
+    Packets that are near each other in time share a window. `program` is the process that sends;
+    `here` says that who answers is on this machine.
     """
 
     least_interval = LEAST_BY_CAUSES
     waited_s = 0.0
 
-    def __init__(self, recording: CpuRecording, program: int, interval: Duration) -> None:
+    def __init__(
+        self, recording: CpuRecording, program: int, interval: Duration, *, here: bool
+    ) -> None:
         self._recording, self._interval = recording, interval
         self._program = frozenset[int | str]({program})
-        self.evidence = EvidenceByCauses()
+        self.evidence = EvidenceByCauses(here)
         self._seen: set[MeasuredTime] = set()
         self._stretch = _Stretch()
         self._asked = 0

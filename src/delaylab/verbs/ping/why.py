@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import insort
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -32,19 +32,26 @@ BEFORE_NS, AFTER_NS = 20_000_000, 1_000_000
 """The time around a packet of which records are read: a task may have waited before it was due."""
 RECENT = 501
 """The packets of which the median is taken."""
-OnWhy = Callable[[Explained], None]
+
+
+@dataclass(frozen=True, slots=True)
+class OnLate:
+    """What is called for each late packet, and with why once that is known."""
+
+    explained: Callable[[Explained], None]
+    late: Callable[[], None] = lambda: None
 
 
 @dataclass(eq=False)
 class WhyWatch:
     """The packets of a ping that are looked at, and why the late ones were late.
 
-    `by` is the process that sends, or the part of a lab. `on_why` is called with each late packet.
+    `by` is the process that sends, or the part of a lab. `listeners` are called for late packets.
     """
 
     recording: CpuRecording
     by: frozenset[int | str]
-    on_why: OnWhy | None = None
+    listeners: Sequence[OnLate] = ()
     explained: list[Explained] = field(default_factory=list)
     late: int = 0
     _recent: deque[int] = field(default_factory=lambda: deque(maxlen=RECENT))
@@ -68,6 +75,8 @@ class WhyWatch:
         at_ns = packet.sent_ns or 0
         if median is not None and took_ns >= median + LATE_NS:
             self.late += 1
+            for each in self.listeners:
+                each.late()
             full = len(self._looked_at) == MOST_LATE_PER_S
             if not full or at_ns - self._looked_at[0] >= 1_000_000_000:
                 self._looked_at.append(at_ns)
@@ -115,8 +124,8 @@ class WhyWatch:
             return
         found = explain(seq, WatchedPacket(stages=stages, recorded=recorded), expected)
         self.explained.append(found)
-        if self.on_why is not None:
-            self.on_why(found)
+        for each in self.listeners:
+            each.explained(found)
 
     def _expected_of(self, segments: int) -> Usual | None:
         """Return what usual packets take; it is worked out anew when there are more of them."""
@@ -163,7 +172,7 @@ def took_of(packet: PingPacket) -> int | None:
 
 @contextmanager
 def explaining(
-    sender: Session, part: str | None, on_why: OnWhy | None = None
+    sender: Session, part: str | None, listeners: Sequence[OnLate] = ()
 ) -> Iterator[WhyWatch]:
     """Record this machine's CPUs for the length of a block, for packets that a session sends.
 
@@ -172,7 +181,7 @@ def explaining(
     """
     with recording_cpus() as recording:
         by: int | str = process_of(sender) if part is None else part
-        yield WhyWatch(recording, frozenset({by}), on_why)
+        yield WhyWatch(recording, frozenset({by}), listeners)
 
 
 @contextmanager
