@@ -114,6 +114,35 @@ def test_a_server_in_no_lab_has_the_packet_also_after_it_slept_for_a_timer() -> 
     assert between.total() == 7028 - 105
 
 
+def test_a_server_has_the_packet_also_if_its_sender_is_awake_all_the_time() -> None:
+    server = HOG
+    cpus = Cpus()
+    cpus.switch(0, 0, SENDER)
+    cpus.switch(1, 1, KSOFTIRQD)
+    cpus.wake(106, 0, server, How.BY_NETWORK)
+    cpus.switch(176, 1, server)
+    between, _ = _by_kernel(cpus, 105, 196, 200)
+    assert between == {
+        (Cause.OWN, SENDER): 1,
+        (Cause.HELD, KSOFTIRQD): 70,
+        (Cause.OWN, server): 20,
+    }
+
+
+def test_a_server_that_was_waiting_for_its_cpu_already_has_the_packet_since_it_was_sent() -> None:
+    server = HOG
+    cpus = Cpus()
+    cpus.switch(0, 0, SENDER)
+    cpus.switch(1, 1, KSOFTIRQD)
+    cpus.wake(50, 0, server, How.BY_NETWORK)
+    cpus.switch(110, 0, IDLE)
+    cpus.switch(4105, 1, server)
+    cpus.wake(4125, 1, SENDER, How.BY_NETWORK)
+    cpus.switch(4135, 0, SENDER)
+    between, _ = _by_kernel(cpus, 105, 4124, 4140)
+    assert between == {(Cause.HELD, KSOFTIRQD): 4000, (Cause.OWN, server): 19}
+
+
 def test_a_responder_that_waits_for_its_cpu_waits_for_who_has_it() -> None:
     cpus = Cpus()
     _exchange(cpus)

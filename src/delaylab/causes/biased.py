@@ -52,11 +52,14 @@ RULE = BiasRule(
 class HostTime:
     """What this machine took of a packet's time, by cause in ns, and of how much nothing is known.
 
-    It is a lower bound: what is unknown may be the machine's as well.
+    It is a lower bound: what is unknown may be the machine's as well. `waited_ns` is the part of
+    the round trip for which the packet waited here: for these causes, and for wake-ups of idle
+    CPUs.
     """
 
     by_cause: Mapping[Cause, int]
     unknown_ns: int
+    waited_ns: int
 
     @property
     def reasons(self) -> Sequence[Cause] | None:
@@ -78,14 +81,17 @@ def host_time(pieces: PacketPieces, stages: Sequence[Stage], *, here: bool = Fal
     on purpose. With `here` who answers is on this machine: what seems to be beyond it is unknown.
     """
     not_known = {Cause.UNKNOWN, Cause.BEYOND} if here else {Cause.UNKNOWN}
-    took, unknown_ns = Counter[Cause](), 0
+    took, unknown_ns, waited_ns = Counter[Cause](), 0, 0
     for of_segment, stage in zip(pieces, stages, strict=True):
         for piece in of_segment:
             if piece.cause in not_known:
                 unknown_ns += piece.ns
             elif piece.cause in HOST and (piece.cause != Cause.TIMER or stage.timer):
                 took[piece.cause] += piece.ns
-    return HostTime(took, unknown_ns)
+                waited_ns += 0 if stage.timer else piece.ns
+            elif piece.cause == Cause.IDLE_WAKE and not stage.timer:
+                waited_ns += piece.ns
+    return HostTime(took, unknown_ns, waited_ns)
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +137,11 @@ class EvidenceByCauses:
         """
         found = self._found.get(time)
         return None if found is None else found.reasons
+
+    def waited_ns(self, time: MeasuredTime) -> int | None:
+        """Return for how much of its round trip a packet waited here, in ns; None if not known."""
+        found = self._found.get(time)
+        return None if found is None else found.waited_ns
 
     def taken_ns(self, time: MeasuredTime) -> Mapping[str, int]:
         """Return at least how much each reason took of the packet of this time, in ns."""

@@ -159,10 +159,24 @@ class Walker:
             task = self._at_work(stage.end_ns, stage.by) or task
             return task, came is not None and task is None
         known = self.recorded.tasks.get(task)
-        if not self._labs and known and is_of(known, self._senders) and self._slept(task, stage):
-            # It was awake for another packet when this one came.
-            return None, True
-        return task, False
+        if self._labs or known is None or not is_of(known, self._senders):
+            return task, False
+        # The sender was awake when the packet came, so that nobody had to wake it.
+        if (server := self._server_at(stage, without=task)) is not None:
+            return server, False
+        return (None, True) if self._slept(task, stage) else (task, False)
+
+    def _server_at(self, stage: Stage, without: int) -> int | None:
+        """Return the task that ran at a segment's end, and had the packet since its start."""
+        at_ns = stage.end_ns
+        for cpu, time in self.cpus.items():
+            run = time.run_at(at_ns)
+            if run is None or run.task in (None, IDLE, without):
+                continue
+            sent = CpuRecord(time_ns=at_ns, cpu=cpu, what=What.WAKING, other=run.task or IDLE)
+            if self._had_packet(sent, stage.start_ns):
+                return run.task
+        return None
 
     def _slept(self, task: int, stage: Stage) -> bool:
         """Return True if a task slept in a segment."""
@@ -297,7 +311,7 @@ class Walker:
                 elif self._carries(known):
                     return True
                 else:
-                    earlier += _handed(states, start_ns)
+                    earlier += self._handed(states, start_ns)
             wakings = earlier
         return False
 
@@ -310,6 +324,22 @@ class Walker:
         now = next(states, None)
         by_packet = bool(self._labs) or waking.how == How.BY_NETWORK
         return by_packet and now is not None and now.start_ns <= start_ns
+
+    def _handed(self, states: Iterable[InState], start_ns: int) -> Iterator[CpuRecord]:
+        """Yield the wakings by which a task may have got a packet since a time, the last one first.
+
+        A server outside of labs that was awake already has it from then on: it was woken by the
+        packet before, and has not come to this one yet.
+        """
+        for state in states:
+            early = state.end_ns < start_ns
+            if early and self._labs:
+                return
+            if state.state in SLEEPS:
+                if state.woken and state.woken.how in HANDED:
+                    yield state.woken
+                if early:
+                    return
 
     def _carries(self, task: Task) -> bool:
         """Return True for a task that handles packets of this lab, or of any if it is not known."""
@@ -342,13 +372,6 @@ class Walker:
             and record.task in (task, process)
         ]
         return max(sent, key=lambda record: record.time_ns).other if sent else IDLE
-
-
-def _handed(states: Iterable[InState], start_ns: int) -> Iterator[CpuRecord]:
-    """Yield the wakings since a time by which a task may have got a packet, the last one first."""
-    for state in takewhile(lambda state: state.end_ns >= start_ns, states):
-        if state.state in SLEEPS and state.woken and state.woken.how in HANDED:
-            yield state.woken
 
 
 def is_of(task: Task, by: frozenset[int | str]) -> bool:

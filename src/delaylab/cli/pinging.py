@@ -212,7 +212,7 @@ def ping(
             "--metrics",
             metavar="[ADDRESS:]PORT",
             help="Serve OpenMetrics at this port while it runs, to this machine only unless an "
-            "address is given.",
+            "address is given. With --why it has the excess of late packets by cause.",
         ),
     ] = None,
     ipv4: Annotated[bool, typer.Option("-4", help="Use IPv4 only.")] = False,

@@ -115,6 +115,12 @@ class BiasEvidence(Protocol):
     def taken_ns(self, time: MeasuredTime) -> Mapping[str, int]:
         """Return at least how much each reason took of a packet, in ns; nothing if not known."""
 
+    def waited_ns(self, time: MeasuredTime) -> int | None:
+        """Return for how much of its round trip a packet waited here, in ns; None if not known.
+
+        That is what biases packets, of whatever length, and the wake-ups of idle CPUs.
+        """
+
     @property
     def span_ns(self) -> tuple[int, int] | None:
         """Return the time that is known of; None if there is none."""
@@ -164,6 +170,11 @@ class EvidenceByUse:
         """Return nothing: use does not say how long a packet waited."""
         del time
         return {}
+
+    def waited_ns(self, time: MeasuredTime) -> int | None:
+        """Return None: use does not say how long a packet waited."""
+        del time
+        return None
 
     def _has_traffic(self, use: UseBetweenSamples) -> bool:
         if self.own_bps is None or use.traffic_bps is None:

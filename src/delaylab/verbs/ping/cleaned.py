@@ -78,9 +78,10 @@ class CleanFound:
     Of all packets some were `kept` as clean, and the rest was refused, or is `unknown`: the
     evidence does not reach it. `refused` has the reasons by seq, and `taken_ns` at least how much
     each took, where the rule knows that. `asked` packets were on schedule, the first ones;
-    `biased_share` is the share of biased ones among those that are judged. `repeats` of at most
-    `budget` were sent; `ended_by` says why no more were. `recorded` is what the recorder of CPUs
-    counted; None if it did not run to the end, and `failed` says why then.
+    `biased_share` is the share of biased ones among those that are judged. `less_waits` are the
+    medians of user round trips less what packets waited for here, None if that is not known.
+    `repeats` of at most `budget` were sent; `ended_by` says why no more were. `recorded` is what
+    the recorder of CPUs counted; None if it did not run to the end, and `failed` says why then.
     """
 
     rule: BiasRule
@@ -90,6 +91,7 @@ class CleanFound:
     refused: Mapping[int, Sequence[str]]
     taken_ns: Mapping[int, Mapping[str, int]]
     biased_share: float | None
+    less_waits: JudgedMedians | None
     user: JudgedMedians
     kernel: JudgedMedians
     sampling: PingSampling
@@ -130,6 +132,8 @@ class CleanFound:
         for title, medians in (("user", self.user), ("kernel", self.kernel)):
             if medians.raw is not None:
                 yield f"median {title} round trip: {medians.text}"
+        if self.less_waits is not None:
+            yield f"median user round trip less waits here: {self.less_waits.text}"
         if (sampling := self.sampling.text) is not None:
             yield f"sampling: {sampling}"
         if self.recorded is not None:
@@ -170,6 +174,9 @@ class CleanFound:
             "ended_by": self.ended_by,
             "median_rtt_user_ns": asdict(self.user),
             "median_rtt_kernel_ns": asdict(self.kernel),
+            "median_rtt_user_less_waits_ns": None
+            if self.less_waits is None
+            else asdict(self.less_waits),
             "sampling": asdict(self.sampling),
             "refused_packets": [
                 {"seq": seq, "why": list(reasons), "taken_ns": dict(self.taken_ns[seq])}

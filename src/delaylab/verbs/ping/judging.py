@@ -57,6 +57,7 @@ class JudgedPackets:
             refused=refused,
             taken_ns={seq: self._taken_ns(seq) for seq in refused},
             biased_share=self._biased_share(),
+            less_waits=self._less_waits(),
             user=self._medians({seq: each.rtt_user_ns for seq, each in self.packets.items()}),
             kernel=self._medians({seq: each.rtt_kernel_ns for seq, each in self.packets.items()}),
             sampling=self._sampling(waited_s),
@@ -64,6 +65,19 @@ class JudgedPackets:
             budget=budget,
             ended_by=ended_by,
         )
+
+    def _less_waits(self) -> JudgedMedians | None:
+        """Return the medians of what round trips took without waits here; None if none is known."""
+        known = {
+            seq: (each.rtt_user_ns, self.evidence.waited_ns(measured_time(each)))
+            for seq, each in self.packets.items()
+        }
+        trips = {
+            seq: None if rtt is None or waited is None else rtt - waited
+            for seq, (rtt, waited) in known.items()
+        }
+        found = self._medians(trips)
+        return None if found.raw is None else found
 
     def _taken_ns(self, seq: int) -> Mapping[str, int]:
         return self.evidence.taken_ns(measured_time(self.packets[seq]))
