@@ -119,6 +119,10 @@ def test_a_slow_idle_cpu_biases_no_packet_and_a_program_that_has_the_cpu_does() 
     assert outcome.refused == {0: [Cause.HELD]}
     assert outcome.taken_ns == {0: {Cause.HELD: 775 * US}}
     assert outcome.biased_share == 1.0
+    # The sender's idle CPU woke up for 10 µs.
+    assert outcome.less_waits is not None
+    assert outcome.less_waits.raw is not None
+    assert outcome.less_waits.raw.median == (815 - 775 - 10) * US
     lines = list(outcome.lines)
     assert lines[0].startswith("clean: judged by causes: a packet is biased if these took 50 µs")
     assert "1 refused (run-queue wait: 1, at least 775µs in the median)" in lines[1]

@@ -51,12 +51,9 @@ def by_use(*argv: str) -> str:
 
 
 @pytest.mark.root
-@pytest.mark.parametrize("case", truth.CASES, ids=lambda case: case.name.replace(" ", "-"))
-def test_the_clean_median_is_that_at_rest_though_a_program_has_the_cpu_of_who_answers(
-    case: truth.Case,
-) -> None:
+def test_the_clean_median_is_that_at_rest_though_a_program_has_the_cpu_of_who_answers() -> None:
     """An undisturbed ping right before is the witness. Other tests disturb it as well."""
-    found = truth.run(case, PACKETS)
+    found = truth.run(PACKETS)
     clean, share = found.disturbed, found.disturbed.biased_share
     assert clean.judged_by == found.witness.judged_by == "causes"
     assert clean.refused_for["run-queue wait"] > 0
@@ -64,17 +61,17 @@ def test_the_clean_median_is_that_at_rest_though_a_program_has_the_cpu_of_who_an
     assert share is not None
     assert share > 0
     if (found.witness.biased_share or 0) > AT_REST:
-        pytest.skip(f"this machine was not at rest: {truth.row(case, found)}")
-    assert clean.user.clean is not None, truth.row(case, found)
-    assert found.raw_error_ns > 2 * abs(found.clean_error_ns), truth.row(case, found)
-    assert found.is_near, truth.row(case, found)
+        pytest.skip(f"this machine was not at rest: {truth.row(found)}")
+    assert clean.user.clean is not None, truth.row(found)
+    assert found.raw_error_ns > found.allowed_ns, truth.row(found)
+    assert abs(found.clean_error_ns) <= found.allowed_ns, truth.row(found)
 
 
 @pytest.mark.root
 def test_by_causes_repeats_are_sent_at_once_and_each_refused_packet_says_what_took_how_long(
     delaylab: Run,
 ) -> None:
-    with truth.echoing(0) as port, truth.bursts("fifo", 0.6):
+    with truth.echoing() as port, truth.bursts():
         to = ("--udp", "hello", "-p", str(port), LOCAL)
         found = as_json(delaylab("ping", "--clean", "-c", "100", "-i", "10ms", *to, "--json"))
     clean = found["clean"]
