@@ -40,7 +40,8 @@ ALWAYS, NEVER = [3600.0], [0.0]
 NO_RIGHTS = ("setpriv", "--bounding-set=-bpf,-perfmon,-sys_admin") if not os.geteuid() else ()
 """What has a command without the right to record CPUs, as most users are."""
 PACKETS = 150
-AT_REST = 0.3
+TRIES = 3
+AT_REST = 0.2
 """The most packets that others bias on a machine of which the median is still that at rest."""
 
 
@@ -53,7 +54,10 @@ def by_use(*argv: str) -> str:
 @pytest.mark.root
 def test_the_clean_median_is_that_at_rest_though_a_program_has_the_cpu_of_who_answers() -> None:
     """An undisturbed ping right before is the witness. Other tests disturb it as well."""
-    found = truth.run(PACKETS)
+    for _ in range(TRIES):
+        found = truth.run(PACKETS)
+        if (found.witness.biased_share or 0) <= AT_REST:
+            break
     clean, share = found.disturbed, found.disturbed.biased_share
     assert clean.judged_by == found.witness.judged_by == "causes"
     assert clean.refused_for["run-queue wait"] > 0
