@@ -50,7 +50,7 @@ RULE = BiasRule(
 
 @dataclass(frozen=True, slots=True)
 class HostTime:
-    """What this machine took of a packet's time, by cause in ns, and of how much nothing is known.
+    """The time that this machine took of a packet, by cause in ns, and the time that is unknown.
 
     It is a lower bound: what is unknown may be the machine's as well. `waited_ns` is the part of
     the round trip for which the packet waited here: for these causes, and for wake-ups of idle

@@ -130,7 +130,7 @@ class SourceByUse:
 
 
 class SourceByCauses:
-    """What each packet waited for, by windows of what CPUs did; repeats need not wait.
+    """The waits of each packet, by windows of what CPUs did; repeats need not wait.
 
     A packet is judged by what happened to it, so it does not matter how busy the machine is.
     Packets that are near each other in time share a window. `program` is the process that sends;

@@ -36,7 +36,7 @@ RECENT = 501
 
 @dataclass(frozen=True, slots=True)
 class OnLate:
-    """What is called for each late packet, and with why once that is known."""
+    """Functions that are called for each late packet, and with why once that is known."""
 
     explained: Callable[[Explained], None]
     late: Callable[[], None] = lambda: None
