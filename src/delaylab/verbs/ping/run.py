@@ -54,7 +54,7 @@ class PingOptions:
     the last packet to wait for a first reply. With `quiet` no packet is printed. But for `icmp` the
     packets go to `port`; `http` and `https` request `path`. The ping ends after `deadline`,
     whatever is under way then. `tos` is the type of service or traffic class of its packets.
-    With `repeats` packets that the machine's use may have biased are refused, and at most so many
+    With `repeats` packets that this machine biased are refused, and at most so many
     are sent again (`clean`). With `why` the causes of late packets are looked for.
     """
 
