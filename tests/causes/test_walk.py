@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from delaylab.causes.pieces import Cause, CausePiece, Stage
 from delaylab.causes.records import IDLE, CpuRecord, CpuWindow, How, What, by_cpu
-from delaylab.causes.walk import Cause, CausePiece, Stage, Walker
+from delaylab.causes.walk import Walker
 from tests.causes.records import HOG, KSOFTIRQD, RESPONDER, SENDER, TASKS, US, Cpus
 
 Found = Counter[tuple[Cause, int]]
@@ -58,6 +59,89 @@ def test_a_quiet_round_trip_is_computing_and_wake_ups_of_idle_cpus() -> None:
         (Cause.IDLE_WAKE, IDLE): 35 + 10,
         (Cause.OWN, RESPONDER): 20,
     }
+
+
+def _by_kernel(cpus: Cpus, left_us: int, came_us: int, end_us: int) -> list[Found]:
+    """Return the sums of two segments: between the kernel's stamps, and to the sender's program."""
+    by = frozenset[int | str]({SENDER})
+    stages = [
+        Stage(start_ns=left_us * US, end_ns=came_us * US),
+        Stage(start_ns=came_us * US, end_ns=end_us * US, by=by),
+    ]
+    return [_sums(pieces) for pieces in Walker(cpus.recorded(end_us + 100)).pieces(stages)]
+
+
+def test_a_packet_from_outside_was_beyond_this_machine_between_the_stamps_of_the_kernel() -> None:
+    cpus = Cpus()
+    cpus.switch(0, 0, SENDER)
+    cpus.switch(1, 1, IDLE)
+    cpus.switch(110, 0, IDLE)
+    cpus.wake(5100, 0, SENDER, How.BY_NETWORK)
+    cpus.switch(5110, 0, SENDER)
+    between, _ = _by_kernel(cpus, 105, 5098, 5115)
+    assert between == {(Cause.BEYOND, IDLE): 4993}
+
+
+def test_a_packet_that_comes_while_its_sender_is_awake_for_another_was_beyond_this_machine() -> (
+    None
+):
+    """What the sender waited for meanwhile, to send the other packet, did not delay this one."""
+    cpus = Cpus()
+    cpus.switch(0, 0, SENDER)
+    cpus.switch(1, 1, IDLE)
+    cpus.switch(110, 0, HOG)
+    cpus.wake(4000, 1, SENDER, How.BY_TIMER)
+    cpus.switch(5000, 0, SENDER, How.RUNNABLE)
+    between, _ = _by_kernel(cpus, 105, 5010, 5020)
+    assert between == {(Cause.BEYOND, IDLE): 4905}
+
+
+def test_a_server_in_no_lab_has_the_packet_also_after_it_slept_for_a_timer() -> None:
+    server = HOG
+    cpus = Cpus()
+    cpus.switch(0, 0, SENDER)
+    cpus.switch(1, 1, KSOFTIRQD)
+    cpus.wake(106, 0, server, How.BY_NETWORK)
+    cpus.switch(110, 0, IDLE)
+    cpus.switch(2106, 1, server)
+    cpus.switch(2116, 1, IDLE)
+    cpus.wake(7000, 1, server, How.BY_TIMER)
+    cpus.switch(7010, 1, server)
+    cpus.wake(7030, 1, SENDER, How.BY_NETWORK)
+    cpus.switch(7040, 0, SENDER)
+    between, _ = _by_kernel(cpus, 105, 7028, 7045)
+    assert between[Cause.HELD, KSOFTIRQD] == 2000
+    assert between[Cause.TIMER, IDLE] == 7000 - 2116
+    assert between.total() == 7028 - 105
+
+
+def test_a_server_has_the_packet_also_if_its_sender_is_awake_all_the_time() -> None:
+    server = HOG
+    cpus = Cpus()
+    cpus.switch(0, 0, SENDER)
+    cpus.switch(1, 1, KSOFTIRQD)
+    cpus.wake(106, 0, server, How.BY_NETWORK)
+    cpus.switch(176, 1, server)
+    between, _ = _by_kernel(cpus, 105, 196, 200)
+    assert between == {
+        (Cause.OWN, SENDER): 1,
+        (Cause.HELD, KSOFTIRQD): 70,
+        (Cause.OWN, server): 20,
+    }
+
+
+def test_a_server_that_was_waiting_for_its_cpu_already_has_the_packet_since_it_was_sent() -> None:
+    server = HOG
+    cpus = Cpus()
+    cpus.switch(0, 0, SENDER)
+    cpus.switch(1, 1, KSOFTIRQD)
+    cpus.wake(50, 0, server, How.BY_NETWORK)
+    cpus.switch(110, 0, IDLE)
+    cpus.switch(4105, 1, server)
+    cpus.wake(4125, 1, SENDER, How.BY_NETWORK)
+    cpus.switch(4135, 0, SENDER)
+    between, _ = _by_kernel(cpus, 105, 4124, 4140)
+    assert between == {(Cause.HELD, KSOFTIRQD): 4000, (Cause.OWN, server): 19}
 
 
 def test_a_responder_that_waits_for_its_cpu_waits_for_who_has_it() -> None:

@@ -183,18 +183,22 @@ def test_clean_medians_are_beside_the_raw_one_of_the_packets_on_schedule() -> No
     assert (medians.clean_on_schedule.median, medians.clean_repeats.median) == (10_000, 11_000)
     assert outcome.sampling.seconds == pytest.approx(2.9, abs=0.001)  # to the end of the samples
     lines = list(outcome.lines)
-    assert lines[0] == (
+    assert lines[0] == "clean: judged by the use of the machine"
+    assert lines[1] == (
         "clean: 18 packets kept, 9 refused (tasks waited for a CPU: 9, CPUs busy: 9); "
         "9 of at most 18 repeats sent"
     )
-    assert lines[1] == (
+    assert lines[2] == "clean: 50.0 % of the packets on schedule were biased"
+    assert lines[3] == (
         "median user round trip: clean 10.5µs [10.0, 11.0] n=18, "
         "raw (all packets on schedule) 50.0µs [10.0, 90.0] n=18"
     )
     assert lines[-1].startswith("sampling: the machine was clean for ")
     kept = json.loads(json.dumps(outcome.as_json()))
     assert kept["median_rtt_kernel_ns"]["clean"]["median"] == 9_500
-    assert kept["refused_packets"][0] == {"seq": 9, "why": ["waiting", "busy"]}
+    assert kept["refused_packets"][0] == {"seq": 9, "why": ["waiting", "busy"], "taken_ns": {}}
+    assert kept["judged_by"] == "use"
+    assert kept["biased_share"] == 0.5
     assert set(kept["rule"]) == {"waiting", "busy", "traffic", "steal", "slip"}
 
 
@@ -209,8 +213,9 @@ def test_a_packet_without_an_answer_depends_on_its_sending_and_is_kept() -> None
     assert (found.kept, found.missing) == (1, 2)
     outcome = found.found(repeats=0, budget=0, waited_s=0.0, ended_by="budget")
     assert (outcome.unknown, outcome.refused) == (1, {})
-    assert list(outcome.lines)[:2] == [
+    assert list(outcome.lines)[1:4] == [
         "clean: 1 packets kept, 0 refused, 1 not known; 0 of at most 0 repeats sent",
+        "clean: 0.0 % of the packets on schedule were biased",
         "clean: 1 packets instead of 3: the budget of repeats is used up",
     ]
 

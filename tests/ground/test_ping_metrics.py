@@ -8,6 +8,9 @@ from prometheus_client.exposition import choose_encoder
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as openmetrics
 from prometheus_client.parser import text_string_to_metric_families as prometheus
 
+from delaylab.causes.explained import Explained
+from delaylab.causes.pieces import Cause
+from delaylab.causes.shares import CauseShare
 from delaylab.io.printable import printable
 from delaylab.units import Duration
 from delaylab.verbs.ping.metrics import BUCKETS, Metrics
@@ -66,6 +69,32 @@ def test_errors_are_no_replies_and_each_url_is_a_series() -> None:
     assert value("http_responses_total", "/bad", status="4xx") == 1
     assert value("http_responses_total", "/bad", status="none") == 1
     assert value("handshake_seconds_count", "/bad") == 5
+
+
+def explained(seq: int, **ns: int) -> Explained:
+    """Return a late packet with shares of causes by their names."""
+    shares = [CauseShare(0, Cause[name], each) for name, each in ns.items()]
+    return Explained(seq=seq, excess_ns=sum(ns.values()), shares=shares, tasks={}, lab=None)
+
+
+def test_late_packets_are_counted_and_their_excess_is_by_cause() -> None:
+    """A counter only grows: what a packet has less of a cause than usual is left out."""
+    metrics = Metrics()
+    on_late = metrics.late_of(options("icmp"))
+    labels = {"host": "a.example", "target": "a.example"}
+
+    def value(name: str, **more: str) -> float | None:
+        return metrics.registry.get_sample_value(f"delaylab_ping_{name}", labels | more)
+
+    assert value("late_packets_total") == 0
+    for _ in range(3):
+        on_late.late()
+    on_late.explained(explained(1, HELD=3_000_000, OWN=-20_000))
+    on_late.explained(explained(2, HELD=500_000, STOLEN=250_000))
+    assert value("late_packets_total") == 3
+    assert value("excess_seconds_total", cause="run-queue wait") == pytest.approx(0.0035)
+    assert value("excess_seconds_total", cause="steal") == pytest.approx(0.00025)
+    assert value("excess_seconds_total", cause="computing") is None
 
 
 ODD = ('a"b', "a\\b", "a\nb", "a\r\nb", 'x"} 1\nowned{a="', "\x1b[2J", "\udcff", "a\u2028b", "")

@@ -10,8 +10,8 @@ from pathlib import Path
 from subprocess import Popen
 
 from delaylab.causes.explained import Explained
+from delaylab.causes.pieces import Cause
 from delaylab.causes.shares import CauseShare
-from delaylab.causes.walk import Cause
 from tests.truth.scene import (
     ENGINE_CPU,
     RESPONDER_CPU,

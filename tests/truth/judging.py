@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from delaylab.causes.explained import Explained
-from delaylab.causes.walk import Cause
+from delaylab.causes.pieces import Cause
 from delaylab.verbs.ping.late import LATE_NS
 from delaylab.verbs.ping.result import PingPacket
 from delaylab.verbs.ping.why import took_of

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from delaylab.causes.walk import Cause
+from delaylab.causes.pieces import Cause
 from tests.truth.blind import Plan, carried_out
 from tests.truth.cases import CPUS, Case
 from tests.truth.judging import overlaps

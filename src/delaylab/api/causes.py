@@ -6,6 +6,7 @@ from delaylab.causes.cpus import CpuTime
 from delaylab.causes.drops import UNSEEN_LOSS, Drop, last_drops
 from delaylab.causes.explained import Explained, WatchedPacket, WatchedPart, explain, usual_of
 from delaylab.causes.mended import mended
+from delaylab.causes.pieces import Cause, Stage
 from delaylab.causes.records import (
     IDLE,
     OF_KERNEL,
@@ -19,7 +20,6 @@ from delaylab.causes.records import (
     part_of,
 )
 from delaylab.causes.shares import CauseShare
-from delaylab.causes.walk import Cause, Stage
 from delaylab.causes.words import cause, task_name
 
 __all__ = [

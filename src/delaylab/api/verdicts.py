@@ -10,7 +10,6 @@ from delaylab.verdicts.bias import RULE as BIAS_RULE
 from delaylab.verdicts.bias import SAMPLES_S as BIAS_SAMPLES_S
 from delaylab.verdicts.bias import (
     TRAFFIC_BPS,
-    BiasEvidence,
     BiasReason,
     EvidenceByUse,
     MeasuredTime,
@@ -46,7 +45,6 @@ __all__ = [
     "P99_LATE_NS",
     "P99_OF",
     "TRAFFIC_BPS",
-    "BiasEvidence",
     "BiasReason",
     "ChangeSpan",
     "ChangesAfter",

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from delaylab.causes.pieces import Cause, CausePiece, Stage
 from delaylab.causes.records import CpuWindow, Task
 from delaylab.causes.shares import CauseShare, Usual, shares, usual
-from delaylab.causes.walk import Cause, CausePiece, Stage, Walker, is_of
+from delaylab.causes.walk import Walker, is_of
 
 FEWEST = 5
 """The fewest usual packets by which late ones are judged."""

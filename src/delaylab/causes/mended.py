@@ -7,6 +7,7 @@ got the CPU, which follows from how long that task has run.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
@@ -63,5 +64,6 @@ def _last_run_ns(switch: CpuRecord, ran: RunTimes) -> int | None:
     """Return for how long the task that leaves has had the CPU; None if that is not known."""
     if switch.other == IDLE:
         return switch.length_ns or None
-    before = [length_ns for time_ns, length_ns in ran[switch.other] if time_ns < switch.time_ns]
-    return switch.length_ns - before[-1] if before else None
+    times = ran[switch.other]
+    place = bisect_left(times, (switch.time_ns,))
+    return switch.length_ns - times[place - 1][1] if place else None

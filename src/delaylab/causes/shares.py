@@ -12,8 +12,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from delaylab.causes.pieces import Cause, CausePiece
 from delaylab.causes.records import IDLE
-from delaylab.causes.walk import Cause, CausePiece
 
 PacketPieces = Sequence[Sequence[CausePiece]]
 """The pieces of a packet's time, for each of its segments."""

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from itertools import islice
 
 from delaylab.causes.cpus import Stretch
 from delaylab.causes.records import CpuRecord, CpuWindow, How, What
@@ -115,13 +116,14 @@ def _events(task: int, recorded: CpuWindow) -> Iterator[_Event]:
 
 def _continued(waking: CpuRecord, recorded: CpuWindow, to: tuple[int, int]) -> bool:
     """Return True if a task was woken by the signal that continues it."""
-    return any(
-        record.what == What.SIGNAL
-        and record.number == SIGCONT
-        and record.task in to
-        and abs(waking.time_ns - record.time_ns) <= AT_ONCE_NS
-        for record in recorded.records[waking.cpu]
-    )
+    records = recorded.records[waking.cpu]
+    first = bisect_left(records, waking.time_ns - AT_ONCE_NS, key=lambda record: record.time_ns)
+    for record in islice(records, first, None):
+        if record.time_ns > waking.time_ns + AT_ONCE_NS:
+            return False
+        if record.what == What.SIGNAL and record.number == SIGCONT and record.task in to:
+            return True
+    return False
 
 
 def _states(events: Sequence[_Event], window: CpuWindow) -> Iterator[InState]:

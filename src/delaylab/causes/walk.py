@@ -8,13 +8,14 @@ goes on there. So chains are followed: late because ksoftirqd waited because a p
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from functools import cache
+from itertools import takewhile
 
 from delaylab.causes.cpus import CpuTime, LongInterrupt, Stretch
 from delaylab.causes.mended import mended
+from delaylab.causes.pieces import ON_CPU, Cause, CausePiece, Stage
 from delaylab.causes.records import IDLE, CpuRecord, CpuWindow, How, Task, What
 from delaylab.causes.tasks import SLEEPS, InState, State, timeline
 
@@ -35,71 +36,18 @@ LINK = "link."
 """The start of the places of link engines."""
 
 
-class Cause(StrEnum):
-    """The causes of a packet's time, in the words of the field."""
-
-    OWN = "computing"
-    HELD = "run-queue wait"
-    IDLE_WAKE = "wake-up of an idle CPU"
-    QUOTA = "CPU quota"
-    SOFTIRQ = "softirq"
-    INTERRUPT = "interrupt"
-    STOLEN = "steal"
-    STOPPED = "stopped by a signal"
-    BLOCKED = "blocked in the kernel"
-    RECLAIM = "memory reclaim"
-    TIMER = "timer"
-    LINK = "link conditions"
-    BEYOND = "beyond this machine"
-    UNKNOWN = "unknown"
-
-
-ON_CPU = {
-    What.SOFTIRQ: Cause.SOFTIRQ,
-    What.INTERRUPT: Cause.INTERRUPT,
-    What.STOLEN: Cause.STOLEN,
-}
-"""The causes of what takes a CPU from any task."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Stage(Stretch):
-    """A segment of a packet's way, from one stamp to the next.
-
-    `by` are those whose tasks stamped the packet at its end, None if the kernel did: processes, or
-    parts of labs (`part_of`). With `timer` nothing came in it but a timer: the packet was
-    still to be sent.
-    """
-
-    by: frozenset[int | str] | None = None
-    timer: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class CausePiece:
-    """A piece of a segment's time: its cause, and the task that was the cause, IDLE if none was.
-
-    Of a wait for a CPU and of interrupts `task` is who had the CPU; of a stop it is who sent the
-    signal. `of` is the task that the packet waited for.
-    """
-
-    cause: Cause
-    ns: int
-    task: int = IDLE
-    of: int = IDLE
-    cpu: int | None = None
-
-
 @dataclass(slots=True)
 class _Place:
     """A place on the way back: a time, and the task that had the packet; None if unknown.
 
     `receiver` is the task that the packet came to at the end of the segment, if that is known.
+    `came` is the waking by which a packet came that nobody here had in the segment.
     """
 
     now_ns: int
     task: int | None
     receiver: int | None = None
+    came: CpuRecord | None = None
 
 
 class Walker:
@@ -132,22 +80,64 @@ class Walker:
             self._labs = {self._lab}
         found: list[list[CausePiece]] = []
         task: int | None = None
+        came: CpuRecord | None = None
         for stage in reversed(stages):
-            place = _Place(stage.end_ns, task)
-            if stage.by is not None or task is None:
-                place.task = self._at_work(stage.end_ns, stage.by) or task
+            holder, outside = self._holder(stage, task, came)
+            place = _Place(stage.end_ns, holder)
             if stage.by is not None and not stage.timer:
                 place.receiver = place.task
             pieces = [piece for piece in self._back(place, stage) if piece.ns]
             if place.now_ns > stage.start_ns:
                 left = place.now_ns - stage.start_ns
-                pieces.append(CausePiece(Cause.UNKNOWN, left, of=place.task or IDLE))
+                cause = Cause.BEYOND if outside else Cause.UNKNOWN
+                pieces.append(CausePiece(cause, left, of=place.task or IDLE))
             found.append(pieces)
-            task = place.task
+            task, came = place.task, place.came
             if task is not None and task == place.receiver:
                 # The receiver ran when the packet came, so that nobody had to wake it.
                 task = self._at_work(stage.start_ns, None, without=task) or task
         return found[::-1]
+
+    def _holder(
+        self, stage: Stage, task: int | None, came: CpuRecord | None
+    ) -> tuple[int | None, bool]:
+        """Return the task that had the packet at the end of a segment; True if it was outside.
+
+        `task` and `came` are what the segment after it says.
+        """
+        if came is not None and self._had_packet(came, stage.start_ns):
+            # A server here had it before the kernel's stamp that the segment ends with.
+            return came.other, False
+        if stage.by is not None or task is None:
+            task = self._at_work(stage.end_ns, stage.by) or task
+            return task, came is not None and task is None
+        known = self.recorded.tasks.get(task)
+        if self._labs or known is None or not is_of(known, self._senders):
+            return task, False
+        # The sender was awake when the packet came, so that nobody had to wake it.
+        if (server := self._server_at(stage, without=task)) is not None:
+            return server, False
+        return (None, True) if self._slept(task, stage) else (task, False)
+
+    def _server_at(self, stage: Stage, without: int) -> int | None:
+        """Return the task that ran at a segment's end, and had the packet since its start."""
+        at_ns = stage.end_ns
+        for cpu, time in self.cpus.items():
+            run = time.run_at(at_ns)
+            if run is None or run.task in (None, IDLE, without):
+                continue
+            sent = CpuRecord(time_ns=at_ns, cpu=cpu, what=What.WAKING, other=run.task or IDLE)
+            if self._had_packet(sent, stage.start_ns):
+                return run.task
+        return None
+
+    def _slept(self, task: int, stage: Stage) -> bool:
+        """Return True if a task slept in a segment."""
+        states = self._timeline(task).before(stage.end_ns)
+        return any(
+            state.state in SLEEPS
+            for state in takewhile(lambda state: state.end_ns > stage.start_ns, states)
+        )
 
     def _back(self, place: _Place, stage: Stage) -> Iterator[CausePiece]:
         """Yield the pieces back to a segment's start; stop the place where the trace is lost."""
@@ -197,7 +187,7 @@ class Walker:
             else:
                 yield CausePiece(Cause.UNKNOWN, now_ns - since_ns, of=task)
             return
-        if waking.how in HANDED and self._had_packet(waking, start_ns, CHAIN):
+        if waking.how in HANDED and self._had_packet(waking, start_ns):
             place.task = waking.other
             return
         if waking.how == How.BY_NETWORK and (softirq := self._softirq_at(waking)):
@@ -209,6 +199,7 @@ class Walker:
             # It waited for the packet, which came from somewhere else. In a lab that is no answer.
             place.now_ns, place.task = start_ns, None
             cause = Cause.UNKNOWN if self._labs else Cause.BEYOND
+            place.came = None if self._labs else waking
             yield CausePiece(cause, now_ns - start_ns, of=task)
             return
         place.now_ns = since_ns
@@ -253,24 +244,57 @@ class Walker:
                 return task
         return None
 
-    def _had_packet(self, waking: CpuRecord, start_ns: int, chain: int) -> bool:
+    def _had_packet(self, waking: CpuRecord, start_ns: int) -> bool:
         """Return True if the task that ran at a waking may have had the packet since a time.
 
-        A server of the user's own is in no lab; it was woken by the packet itself. The sender had
-        it only until it was sent: what it did after it slept again was for another packet.
+        A server of the user's own is in no lab; it was woken by the packet itself, and may have
+        slept again since, such as for a timer or a disk.
         """
-        known = self.recorded.tasks.get(waking.other)
-        if waking.other == IDLE or known is None:
-            return False
-        states = list(self._timeline(waking.other).before(waking.time_ns))
-        if is_of(known, self._senders):
-            return bool(states) and states[0].start_ns <= start_ns
-        if self._carries(known):
-            return True
-        slept = next((state for state in states if state.state in SLEEPS), None)
-        if not chain or slept is None or slept.woken is None or slept.end_ns < start_ns:
-            return False
-        return slept.woken.how in HANDED and self._had_packet(slept.woken, start_ns, chain - 1)
+        seen: set[int] = set()
+        wakings = [waking]
+        for _ in range(CHAIN + 1):
+            earlier: list[CpuRecord] = []
+            for each in wakings:
+                known = self.recorded.tasks.get(each.other)
+                if known is None or each.other == IDLE or each.other in seen:
+                    continue
+                seen.add(each.other)
+                states = self._timeline(each.other).before(each.time_ns)
+                if is_of(known, self._senders):
+                    if self._sent_then(each, states, start_ns):
+                        return True
+                elif self._carries(known):
+                    return True
+                else:
+                    earlier += self._handed(states, start_ns)
+            wakings = earlier
+        return False
+
+    def _sent_then(self, waking: CpuRecord, states: Iterator[InState], start_ns: int) -> bool:
+        """Return True if the sender woke a task by a packet that it had at the segment's start.
+
+        What it did after it slept again was for another packet. Outside of labs it hands a packet
+        to the network alone; what it wakes otherwise reads its report.
+        """
+        now = next(states, None)
+        by_packet = bool(self._labs) or waking.how == How.BY_NETWORK
+        return by_packet and now is not None and now.start_ns <= start_ns
+
+    def _handed(self, states: Iterable[InState], start_ns: int) -> Iterator[CpuRecord]:
+        """Yield the wakings by which a task may have got a packet since a time, the last one first.
+
+        A server outside of labs that was awake already has it from then on: it was woken by the
+        packet before, and has not come to this one yet.
+        """
+        for state in states:
+            early = state.end_ns < start_ns
+            if early and self._labs:
+                return
+            if state.state in SLEEPS:
+                if state.woken and state.woken.how in HANDED:
+                    yield state.woken
+                if early:
+                    return
 
     def _carries(self, task: Task) -> bool:
         """Return True for a task that handles packets of this lab, or of any if it is not known."""

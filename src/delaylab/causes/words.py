@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from delaylab.causes.explained import Explained
+from delaylab.causes.pieces import Cause
 from delaylab.causes.records import IDLE, OF_KERNEL, Task
 from delaylab.causes.shares import CauseShare
-from delaylab.causes.walk import KSOFTIRQD, Cause
+from delaylab.causes.walk import KSOFTIRQD
 
 SMALL = 0.05
 """The share of a packet's excess below which a cause is not named."""

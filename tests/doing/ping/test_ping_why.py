@@ -6,8 +6,10 @@ import ctypes
 import os
 import re
 import signal
+import socket
 import subprocess
 import time
+import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -104,6 +106,46 @@ def test_a_packet_that_a_kernel_drops_is_lost_for_its_reason(tmp_path: Path) -> 
         assert (each.drop.reason, each.drop.place) == ("IP_INADDRERRORS", "node.two")
     (line,) = (each for each in found.lines if "lost" in each)
     assert "lost: 20 of 20: dropped by the kernel at " in line
+
+
+def test_metrics_have_the_excess_of_late_packets_by_cause() -> None:
+    cpu = min(os.sched_getaffinity(0))
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    asked = ["ping", "--why", "-q", "-i", "10ms", "--metrics", str(port), "127.0.0.1"]
+    started = subprocess.Popen(
+        ["taskset", "--cpu-list", str(cpu), str(DELAYLAB), *asked],
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    held = (
+        r'excess_seconds_total\{cause="run-queue wait",host="127.0.0.1",target="127.0.0.1"\} (\S+)'
+    )
+    late = r'late_packets_total\{host="127.0.0.1",target="127.0.0.1"\} (\S+)'
+
+    def metrics() -> str:
+        with (
+            suppress(OSError),
+            urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics") as answer,
+        ):
+            return str(answer.read().decode())
+        return ""
+
+    try:
+        with bursts(cpu):
+            wait_until(lambda: re.search(held, metrics()) is not None)
+            text = metrics()
+    finally:
+        started.send_signal(signal.SIGINT)
+        said, _ = started.communicate(timeout=60)
+    taken, packets = re.search(held, text), re.search(late, text)
+    assert taken is not None
+    assert packets is not None
+    summary = re.search(r"why: (\d+) packets took", said)
+    assert summary is not None, said
+    assert 0 < float(packets[1]) <= int(summary[1])
+    assert float(taken[1]) > 0
 
 
 def test_every_switch_is_recorded_or_counted_as_hidden(delaylab: Run) -> None:

@@ -69,6 +69,19 @@ def find_origin(text: str) -> PingOrigin:
     return PingOrigin(address=text)
 
 
+def is_here(address: str) -> bool:
+    """Return True for an address of this machine, in the network of this process."""
+    try:
+        family, kind, protocol, _, at = socket.getaddrinfo(
+            address, 0, type=socket.SOCK_DGRAM, flags=socket.AI_NUMERICHOST
+        )[0]
+        with socket.socket(family, kind, protocol) as probe:
+            probe.bind(at)
+    except OSError:
+        return False
+    return True
+
+
 def _interface(name: str) -> str:
     try:
         socket.if_nametoindex(name)

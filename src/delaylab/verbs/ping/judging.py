@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from delaylab.verbs.ping.cleaned import CleanEnd, CleanFound, JudgedMedians, PingSampling
 from delaylab.verbs.ping.result import UNDER_WAY, PingPacket
-from delaylab.verdicts.bias import BiasEvidence, BiasReason, MeasuredTime, clean_share
+from delaylab.verdicts.bias import BiasEvidence, MeasuredTime, clean_share
 from delaylab.verdicts.medians import median_of
 
 NOT_JUDGED = ("refused", UNDER_WAY)
@@ -25,12 +25,12 @@ class JudgedPackets:
     evidence: BiasEvidence
     asked: int
     packets: dict[int, PingPacket] = field(default_factory=dict)
-    reasons: dict[int, Sequence[BiasReason] | None] = field(default_factory=dict)
+    reasons: dict[int, Sequence[str] | None] = field(default_factory=dict)
 
     def judge(self, packets: Sequence[PingPacket]) -> None:
         """Judge packets by the evidence, which must reach to the ends of their times."""
         for each in packets:
-            if each.outcome not in NOT_JUDGED and each.sent_ns is not None:
+            if is_judged(each):
                 self.packets[each.seq] = each
                 self.reasons[each.seq] = self.evidence.reasons(measured_time(each))
 
@@ -48,11 +48,16 @@ class JudgedPackets:
         self, *, repeats: int, budget: int, waited_s: float, ended_by: CleanEnd
     ) -> CleanFound:
         """Return what the packets say, and what was done for it."""
+        refused = {seq: why for seq, why in sorted(self.reasons.items()) if why}
         return CleanFound(
+            rule=self.evidence.rule,
             asked=self.asked,
             kept=self.kept,
             unknown=sum(reasons is None for reasons in self.reasons.values()),
-            refused={seq: why for seq, why in sorted(self.reasons.items()) if why},
+            refused=refused,
+            taken_ns={seq: self._taken_ns(seq) for seq in refused},
+            biased_share=self._biased_share(),
+            less_waits=self._less_waits(),
             user=self._medians({seq: each.rtt_user_ns for seq, each in self.packets.items()}),
             kernel=self._medians({seq: each.rtt_kernel_ns for seq, each in self.packets.items()}),
             sampling=self._sampling(waited_s),
@@ -60,6 +65,27 @@ class JudgedPackets:
             budget=budget,
             ended_by=ended_by,
         )
+
+    def _less_waits(self) -> JudgedMedians | None:
+        """Return the medians of what round trips took without waits here; None if none is known."""
+        known = {
+            seq: (each.rtt_user_ns, self.evidence.waited_ns(measured_time(each)))
+            for seq, each in self.packets.items()
+        }
+        trips = {
+            seq: None if rtt is None or waited is None else rtt - waited
+            for seq, (rtt, waited) in known.items()
+        }
+        found = self._medians(trips)
+        return None if found.raw is None else found
+
+    def _taken_ns(self, seq: int) -> Mapping[str, int]:
+        return self.evidence.taken_ns(measured_time(self.packets[seq]))
+
+    def _biased_share(self) -> float | None:
+        """Return the share of biased packets on schedule; None if no packet of it is judged."""
+        judged = [why for seq, why in self.reasons.items() if seq < self.asked and why is not None]
+        return sum(map(bool, judged)) / len(judged) if judged else None
 
     def _is_clean(self, seq: int) -> bool:
         reasons = self.reasons[seq]
@@ -86,6 +112,11 @@ class JudgedPackets:
             waited_s=waited_s,
             clean_share_of_time=clean_share(self.evidence, first, until_ns),
         )
+
+
+def is_judged(packet: PingPacket) -> bool:
+    """Return True for a packet that was sent and whose fate is known."""
+    return packet.outcome not in NOT_JUDGED and packet.sent_ns is not None
 
 
 def measured_time(packet: PingPacket) -> MeasuredTime:

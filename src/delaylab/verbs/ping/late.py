@@ -10,7 +10,7 @@ from delaylab.agent.failures import AgentError
 from delaylab.agent.wire.cpus import CpusDone
 from delaylab.causes.drops import UNSEEN_LOSS, Drop
 from delaylab.causes.explained import Explained
-from delaylab.causes.walk import Cause
+from delaylab.causes.pieces import Cause
 from delaylab.causes.words import cause, sentence, task_name, us
 from delaylab.io.values import JsonObject
 
@@ -77,7 +77,8 @@ class LateFound:
             yield f"  slowest: seq={found.seq} +{us(found.excess_ns)}: {sentence(found)}"
         for text, count in Counter(each.text for each in self.lost).most_common():
             yield f"  lost: {count} of {len(self.lost)}: {text}"
-        yield from self._checks()
+        if self.recorded is not None:
+            yield from in_doubt(self.recorded)
 
     def _causes(self) -> Iterator[str]:
         """Yield a line for each cause of at least a hundredth of the excess."""
@@ -87,22 +88,6 @@ class LateFound:
             if ns > 0 and ns >= whole / 100:
                 of = f"the largest for {tops[each]}" if tops[each] else "the largest for none"
                 yield f"  {ns / whole:4.0%}  {each.value}: {us(ns)} in all, {of}"
-
-    def _checks(self) -> Iterator[str]:
-        """Yield what makes the causes less sure."""
-        if self.recorded is None:
-            return
-        if abs(self.recorded.clock_set_ns) > STEPPED_NS:
-            yield f"  the clock was set by {us(self.recorded.clock_set_ns)}: causes are in doubt"
-        cpus = self.recorded.cpus
-        if lost := sum(each.overwritten for each in cpus):
-            yield f"  {lost} records were overwritten before they were read"
-        seen, unseen = sum(each.switches for each in cpus), sum(each.unseen for each in cpus)
-        if unseen:
-            yield (
-                f"  the kernel hid {unseen} of {seen + unseen} switches: some of that time is "
-                "unknown"
-            )
 
     def as_json(self) -> JsonObject:
         """Return the late packets as `ping --json` prints them."""
@@ -114,6 +99,19 @@ class LateFound:
             "packets": [packet_json(each) for each in self.explained],
             "lost": [lost_json(each) for each in self.lost],
         }
+
+
+def in_doubt(recorded: CpusDone) -> Iterator[str]:
+    """Yield what makes causes less sure, by what the recorder counted."""
+    if abs(recorded.clock_set_ns) > STEPPED_NS:
+        yield f"  the clock was set by {us(recorded.clock_set_ns)}: causes are in doubt"
+    if lost := sum(each.overwritten for each in recorded.cpus):
+        yield f"  {lost} records were overwritten before they were read"
+    seen = sum(each.switches for each in recorded.cpus)
+    if unseen := sum(each.unseen for each in recorded.cpus):
+        yield (
+            f"  the kernel hid {unseen} of {seen + unseen} switches: some of that time is unknown"
+        )
 
 
 def packet_json(found: Explained) -> JsonObject:

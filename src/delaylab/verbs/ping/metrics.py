@@ -8,6 +8,7 @@ from functools import partial
 
 from prometheus_client import CollectorRegistry, Counter, Histogram
 
+from delaylab.causes.explained import Explained
 from delaylab.errors import BadInput
 from delaylab.io.metrics_server import AT_ONCE, serving
 from delaylab.io.printable import printable
@@ -15,6 +16,7 @@ from delaylab.io.terminal import print_error
 from delaylab.verbs.ping.reading import OnPacket
 from delaylab.verbs.ping.result import PingPacket
 from delaylab.verbs.ping.run import WEB, PingOptions
+from delaylab.verbs.ping.why import OnLate
 
 BUCKETS = tuple(float(f"{step}e{power}") for power in range(-6, 1) for step in (1, 2, 5))
 """Upper bounds of the histograms' buckets in seconds: 1 µs to 5 s."""
@@ -41,6 +43,18 @@ class Metrics:
             (*LABELS, "status"),
             registry=self.registry,
         )
+        self._late = Counter(
+            "delaylab_ping_late_packets",
+            "Late packets (with --why)",
+            LABELS,
+            registry=self.registry,
+        )
+        self._excess = Counter(
+            "delaylab_ping_excess_seconds",
+            "Time by which late packets took longer than usual, by cause (with --why)",
+            (*LABELS, "cause"),
+            registry=self.registry,
+        )
         self._times = {
             name: self._histogram(name, text)
             for name, text in (
@@ -59,13 +73,24 @@ class Metrics:
 
     def of(self, options: PingOptions) -> OnPacket:
         """Return what counts the packets of a ping, whose histograms are there from the start."""
-        # Half a character, which a shell can give, has no encoding: no metric could be read then.
-        labels = printable(options.host), printable(options.target)
+        labels = _labels(options)
         http = options.protocol in WEB
         for name, times in self._times.items():
             if http or name != "handshake":
                 times.labels(*labels)
         return partial(self._add, labels, http)
+
+    def late_of(self, options: PingOptions) -> OnLate:
+        """Return what counts the late packets of a ping, and their excess by cause."""
+        labels = _labels(options)
+        late = self._late.labels(*labels)
+        return OnLate(explained=partial(self._add_excess, labels), late=late.inc)
+
+    def _add_excess(self, labels: tuple[str, str], found: Explained) -> None:
+        for cause, nanoseconds in found.by_cause.items():
+            # A counter only grows: what a packet has less of a cause than usual is left out.
+            if nanoseconds > 0:
+                self._excess.labels(*labels, cause.value).inc(nanoseconds / 1e9)
 
     def _add(self, labels: tuple[str, str], http: bool, packet: PingPacket) -> None:
         self._packets.labels(*labels, ERROR if packet.flawed else packet.outcome).inc()
@@ -81,6 +106,14 @@ class Metrics:
         for name, nanoseconds in times.items():
             if nanoseconds is not None:
                 self._times[name].labels(*labels).observe(nanoseconds / 1e9)
+
+
+def _labels(options: PingOptions) -> tuple[str, str]:
+    """Return the labels of a ping, in characters that have an encoding.
+
+    Half a character, which a shell can give, has none: no metric could be read then.
+    """
+    return printable(options.host), printable(options.target)
 
 
 @contextmanager

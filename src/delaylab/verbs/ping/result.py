@@ -184,8 +184,8 @@ class PingResult:
     Ctrl-C ended the ping. `cut_short` says why its agent died before the end, None if it did not;
     the packets are then those that it had reported, and `realtime` is not known. `target` is what
     was asked: of HTTP the URL, of TCP host and port, else the host. `machine` is what the sending
-    machine did meanwhile, None if it was not watched. `clean` says which packets its use may have
-    biased, if they were repeated, `why` why packets were late, if that was asked for.
+    machine did meanwhile, None if it was not watched. `clean` says which packets it biased, if
+    they were repeated, `why` why packets were late, if that was asked for.
     """
 
     host: str

@@ -31,7 +31,7 @@ from delaylab.verbs.ping.result import UNDER_WAY, PingPacket, PingResult
 from delaylab.verbs.ping.tables import merged, packets_of
 from delaylab.verbs.ping.target import Asking, Protocol, Target
 from delaylab.verbs.ping.view import View
-from delaylab.verbs.ping.why import explaining
+from delaylab.verbs.ping.why import OnLate, explaining
 
 AT_MOST = 100_000
 """Largest number of packets without -c: over a day at one per second."""
@@ -55,7 +55,7 @@ class PingOptions:
     the last packet to wait for a first reply. With `quiet` no packet is printed. But for `icmp` the
     packets go to `port`; `http` and `https` request `path`. The ping ends after `deadline`,
     whatever is under way then. `tos` is the type of service or traffic class of its packets.
-    With `repeats` packets that the machine's use may have biased are refused, and at most so many
+    With `repeats` packets that this machine biased are refused, and at most so many
     are sent again (`clean`). With `why` the causes of late packets are looked for.
     """
 
@@ -196,12 +196,13 @@ def run(
     session: Session | None = None,
     watch: OnPacket | None = None,
     part: str | None = None,
+    on_late: OnLate | None = None,
 ) -> PingResult:
     """Ping a host; print each reply if there is a console.
 
     `session` is one with the agent that sends, by default one of this machine, which is then
     watched; it is closed. `part` is the part of a lab that the agent is in (`part_of`). `watch` is
-    called with each packet once its fate is known.
+    called with each packet once its fate is known; `on_late`, with `why`, for late ones.
     """
     check(options)
     address = resolve(options.host, options.version, options.origin.interface)
@@ -210,8 +211,11 @@ def run(
         print_head(options, address, console)
     with ExitStack() as stack:
         stack.callback(session.close)
-        told = None if console is None or options.quiet else partial(_tell_why, console)
-        why = stack.enter_context(explaining(session, part, told)) if options.why else None
+        listeners = [] if on_late is None else [on_late]
+        if console is not None and not options.quiet:
+            tell = partial(_tell_why, console)
+            listeners.append(OnLate(explained=tell, lost=tell))
+        why = stack.enter_context(explaining(session, part, listeners)) if options.why else None
         with printer(console, options, address) as show:
             also = [watch, why.add if why else None]
             shown_to = [show, *(each for each in also if each is not None)]

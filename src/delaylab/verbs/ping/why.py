@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from bisect import insort
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -15,9 +15,9 @@ from delaylab.agent.session import Session
 from delaylab.agent.wire.sessions import Hello
 from delaylab.causes.drops import Drop, last_drops
 from delaylab.causes.explained import Explained, WatchedPacket, explain, usual_of
+from delaylab.causes.pieces import Stage
 from delaylab.causes.records import CpuWindow
 from delaylab.causes.shares import Usual
-from delaylab.causes.walk import Stage
 from delaylab.machines import LOCAL
 from delaylab.verbs.ping.late import LATE_NS, LateFound, LostPacket
 from delaylab.verbs.ping.result import PingPacket
@@ -37,21 +37,29 @@ RECENT = 501
 OTHER_KERNEL = "the sender has a kernel of its own, so this machine does not see its tasks"
 LOST = ("lost", "refused")
 """Outcomes of packets that a kernel may have dropped, some of them before they were sent."""
-OnWhy = Callable[[Explained | LostPacket], None]
+
+
+@dataclass(frozen=True, slots=True)
+class OnLate:
+    """Functions that are called for late packets, with why each was late, and for lost ones."""
+
+    explained: Callable[[Explained], None]
+    late: Callable[[], None] = lambda: None
+    lost: Callable[[LostPacket], None] = lambda _: None
 
 
 @dataclass(eq=False)
 class WhyWatch:
     """The packets of a ping that are looked at, and why the late ones were late.
 
-    `by` is the process that sends, or the part of a lab. `on_why` is called with each late packet,
-    and with each lost one. `probe` is the number of the probe, without which no loss is looked at.
-    A packet is late if it takes `late_ns` longer than the median.
+    `by` is the process that sends, or the part of a lab. `listeners` are called for late packets,
+    and for lost ones. `probe` is the number of the probe, without which no loss is looked at. A
+    packet is late if it takes `late_ns` longer than the median.
     """
 
     recording: CpuRecording
     by: frozenset[int | str]
-    on_why: OnWhy | None = None
+    listeners: Sequence[OnLate] = ()
     probe: int | None = None
     late_ns: int = LATE_NS
     explained: list[Explained] = field(default_factory=list)
@@ -82,6 +90,8 @@ class WhyWatch:
         at_ns = packet.sent_ns or 0
         if median is not None and took_ns >= median + self.late_ns:
             self.late += 1
+            for each in self.listeners:
+                each.late()
             if _has_room(self._looked_at, at_ns):
                 self._ask(stages, partial(self._note_late, packet.seq, stages))
         elif self._seen <= FIRST or at_ns >= self._next_usual_ns:
@@ -117,8 +127,8 @@ class WhyWatch:
     def _note_lost(self, seq: int, drops: list[Drop]) -> None:
         found = LostPacket(seq, last_drops(drops).get((self.probe or 0, seq)))
         self.lost.append(found)
-        if self.on_why is not None:
-            self.on_why(found)
+        for each in self.listeners:
+            each.lost(found)
 
     def _median(self) -> float | None:
         return self._sorted[len(self._sorted) // 2] if self._sorted else None
@@ -141,8 +151,8 @@ class WhyWatch:
             return
         found = explain(seq, WatchedPacket.of_one(stages, recorded), expected)
         self.explained.append(found)
-        if self.on_why is not None:
-            self.on_why(found)
+        for each in self.listeners:
+            each.explained(found)
 
     def _expected_of(self, segments: int) -> Usual | None:
         """Return what usual packets take; it is worked out anew when there are more of them."""
@@ -198,22 +208,45 @@ def took_of(packet: PingPacket) -> int | None:
 
 @contextmanager
 def explaining(
-    sender: Session, part: str | None, on_why: OnWhy | None = None
+    sender: Session, part: str | None, listeners: Sequence[OnLate] = ()
 ) -> Iterator[WhyWatch]:
     """Record this machine's CPUs for the length of a block, for packets that a session sends.
 
     `part` is the part of a lab that the session is with, None outside of labs. Where nobody may
     record CPUs, the recording has failed from the start.
     """
-    session = LOCAL.session()
-    try:
-        clock = session.call(Hello()).done.clock
-        recording = CpuRecording(session)
-        recording.await_ready()
+    with recording_cpus() as recording:
         hello = sender.call(Hello()).done
-        if hello.clock != clock:
+        if hello.clock != _clock_here():
             recording.give_up(OTHER_KERNEL)
         by: int | str = hello.pid if part is None else part
-        yield WhyWatch(recording, frozenset({by}), on_why)
+        yield WhyWatch(recording, frozenset({by}), listeners)
+
+
+def _clock_here() -> str:
+    """Return the name of the clock of this machine's kernel."""
+    session = LOCAL.session()
+    try:
+        return session.call(Hello()).done.clock
     finally:
         session.close()
+
+
+@contextmanager
+def recording_cpus() -> Iterator[CpuRecording]:
+    """Record what this machine's CPUs do for the length of a block.
+
+    Where nobody may do that, the recording has failed from the start.
+    """
+    session = LOCAL.session()
+    try:
+        recording = CpuRecording(session)
+        recording.await_ready()
+        yield recording
+    finally:
+        session.close()
+
+
+def process_of(sender: Session) -> int:
+    """Return the process of the agent that a session is with, by which its tasks are known."""
+    return sender.call(Hello()).done.pid
