@@ -19,7 +19,7 @@ from delaylab.causes.pieces import ON_CPU, Cause, CausePiece, Stage
 from delaylab.causes.records import IDLE, CpuRecord, CpuWindow, How, Task, What
 from delaylab.causes.tasks import SLEEPS, InState, State, timeline
 
-STEPS = 200
+STEPS = 5_000
 """The most steps back through one segment; a walk that needs more goes in a circle."""
 CHAIN = 4
 """The most wakings back over which a task outside of labs may lead to one that has packets."""
