@@ -74,8 +74,9 @@ class Task:
     """A thread: its process, its name, and what it is a part of.
 
     `lab` and `place` are the lab that it runs in and the part of it, such as `node.one` or
-    `link.here`; None outside of labs. `of_agent` is True of an agent. With `placed` False it ended
-    before anybody could see what it was a part of. `group` is the control group that its CPU time
+    `link.here`; None outside of labs. A task in a virtual machine that handles no packets of the
+    lab has a place alone. `of_agent` is True of an agent. With `placed` False it ended before
+    anybody could see what it was a part of. `group` is the control group that its CPU time
     counts for, "" if it is not known.
     """
 

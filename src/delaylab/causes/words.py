@@ -71,6 +71,8 @@ def task_name(number: int, tasks: Mapping[int, Task], lab: str | None) -> str:
         place = task.place or "keeper"
         where = place if task.lab == lab else f"{place} of {task.lab}"
         return where if task.name.startswith(place[:COMM]) else f"{task.name} in {where}"
+    if task.place is not None:
+        return f"{task.name} in {task.place}"
     process = task.process % OF_KERNEL
     if task.of_agent or process == KTHREADS or task.name.startswith(KSOFTIRQD):
         return task.name

@@ -95,10 +95,14 @@ class CpuTables:
                 self.drops.append((*of, probe, seq, each.time_ns, each.cpu, *at))
 
     def _part(self, kernel: Kernel, task: Task) -> tuple[str | None, str | None]:
-        """Return the lab and the part of it that a task is of: an agent in a node is that node."""
-        if kernel.node is not None and task.of_agent:
-            return self.lab, kernel.node
-        return task.lab, task.place
+        """Return the lab and the part of it that a task is of.
+
+        In a node with a kernel of its own the agent is the node. Other tasks are in no lab, because
+        they have no packets of it; they have a place all the same.
+        """
+        if kernel.node is None:
+            return task.lab, task.place
+        return self.lab if task.of_agent else None, kernel.node
 
     @property
     def tables(self) -> dict[str, pl.DataFrame]:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 
 from delaylab_study.dataset.store import read_study
-from tests.doing.conftest import Run, as_json
+from tests.doing.conftest import Run, as_json, skip_unless_runnable
 
 pytestmark = pytest.mark.root
 
@@ -45,6 +46,17 @@ factors:
 probe: {from: one, to: two, protocol: udp, count: 300, interval: 7ms, at_rest: 30, causes: true}
 scales: {quick: {repeat: 1}}
 """
+INSIDE = """\
+study: inside
+lab:
+  lab: inside
+  nodes: {one: {cpus: [0]}, two: {kind: qemu, memory: 512MiB, cpus: [1]}}
+  links: [{between: [one, two], delay: 1ms}]
+factors:
+  load: {busy: [{command: [sh, -c, "while :; do :; done"], on: two}]}
+probe: {from: one, to: two, protocol: udp, count: 200, interval: 20ms, at_rest: 40, causes: true}
+scales: {quick: {repeat: 1}}
+"""
 
 
 def test_a_dataset_says_who_made_its_packets_slow(delaylab: Run, tmp_path: Path) -> None:
@@ -62,6 +74,22 @@ def test_a_dataset_says_who_made_its_packets_slow(delaylab: Run, tmp_path: Path)
     done = delaylab("why", str(dataset), code=2)
     (line,) = done.stderr.splitlines()
     assert "causes: true" in line
+
+
+@pytest.mark.slow
+def test_a_virtual_machine_says_what_happened_inside(delaylab: Run, tmp_path: Path) -> None:
+    """Its own kernel records its CPUs; the machine's kernel sees the virtual CPU as one task."""
+    skip_unless_runnable("qemu")
+    (tmp_path / "study.yaml").write_text(INSIDE)
+    dataset = tmp_path / "data"
+    delaylab("run", str(tmp_path / "study.yaml"), "--out", str(dataset))
+    study = read_study(dataset)
+    (trial,) = study.trials
+    assert set(study.of_cpus(trial.id)[0]["machine"]) == {"local", "node.two"}
+    said = delaylab("why", str(dataset), "--slowest", "50").stdout
+    assert "CPU 0/TCG in node.two" in said or "CPU 0/KVM in node.two" in said
+    assert re.search(r"remote .* to .*: .*init in node\.two", said), said
+    assert "unknown" not in said.partition("\n\n")[0]
 
 
 def _names_the_culprit(delaylab: Run, dataset: Path) -> None:

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::iter::successors;
+use std::os::unix::fs::MetadataExt;
 
 use delaylab_os::clock::Monotonic;
 use delaylab_os::cpus::{Recorder, Task};
@@ -115,7 +116,7 @@ impl Who {
 impl Origin {
     /// Return what a process is a part of, by the processes that started it.
     pub(super) fn of(process: Task) -> Self {
-        let mut found = Self::default();
+        let mut found = Self { agent: is_agent(process), ..Self::default() };
         let mut number = process;
         for _ in 0..DEPTH {
             let (Some(status), Some(line)) = (read(number, "status"), read(number, "cmdline"))
@@ -125,7 +126,6 @@ impl Origin {
             // An agent in a lab has written its title over its words, with spaces between.
             let words: Vec<&str> = line.split(['\0', ' ']).collect();
             if words[0].ends_with("delaylab-agent") {
-                found.agent |= number == process;
                 let part = words.get(1).copied().unwrap_or_default();
                 if found.place.is_empty() && PARTS.iter().any(|each| part.starts_with(each)) {
                     part.clone_into(&mut found.place);
@@ -142,6 +142,16 @@ impl Origin {
         }
         found
     }
+}
+
+/// Return true if a process runs this program: as the first one of a virtual machine it has another name.
+fn is_agent(process: Task) -> bool {
+    let program = |of: &str| {
+        let file = fs::metadata(format!("/proc/{of}/exe")).ok()?;
+        Some((file.dev(), file.ino()))
+    };
+    let own = program("self");
+    own.is_some() && own == program(&process.to_string())
 }
 
 /// Return a file of a task in /proc; `None` once it has ended.
