@@ -28,8 +28,8 @@ BLOCK = re.compile(r'^```(\w*)(?: title="([^"]+)")?\n(.*?)^```$', re.MULTILINE |
 OVER_MACHINES = {"machines": 3, "cluster": 4}
 """The tutorials that need machines `m1`, `m2`, …, which ssh reaches: how many."""
 LONG = (
-    *("cluster", "convergence", "frr", "machines", "replication", "researcher", "service"),
-    "spike",
+    *("cluster", "convergence", "culprit", "frr", "machines", "replication", "researcher"),
+    *("service", "spike"),
 )
 """The tutorials that take longest, left to `make test-slow`: other tests run all their commands."""
 DONE = "--- command ended with exit code "
@@ -159,8 +159,8 @@ def test_no_block_escapes_the_test(tutorial: Path) -> None:
     assert [block for block in blocks if not block[1] and block[0] != "console"] == []
 
 
-def test_there_are_eleven_and_each_shows_output() -> None:
-    assert len(TUTORIALS) == 11
+def test_there_are_twelve_and_each_shows_output() -> None:
+    assert len(TUTORIALS) == 12
     for tutorial in TUTORIALS:
         sessions = [step for step in steps(tutorial.read_text()) if isinstance(step, list)]
         assert sum(len(parts(command)) for each in sessions for command in each) >= 10, tutorial
