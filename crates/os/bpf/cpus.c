@@ -133,6 +133,18 @@ int BPF_PROG(on_waking, struct task_struct *task)
 	return 0;
 }
 
+/* A new task is not woken: it begins to wait for a CPU. */
+SEC("tp_btf/sched_wakeup_new")
+int BPF_PROG(on_new, struct task_struct *task)
+{
+	__u32 number;
+	struct cpu *cpu = this_cpu(&number);
+
+	if (cpu)
+		write(cpu, number, WAKING, BY_TASK, task->pid, (__u32)bpf_get_current_pid_tgid(), 0, 0, 0);
+	return 0;
+}
+
 SEC("tp_btf/softirq_entry")
 int BPF_PROG(on_softirq_entry, unsigned int softirq)
 {

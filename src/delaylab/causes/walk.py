@@ -24,9 +24,10 @@ STEPS = 5_000
 CHAIN = 4
 """The most wakings back over which a task outside of labs may lead to one that has packets."""
 LONG_IDLE_NS = 1_000_000
-"""The time from which on a task that waits for an idle CPU is held up by its quota.
+"""The time from which on a task that waits for an idle CPU is held up by its quota, if it has one.
 
-The wake-up of an idle CPU takes some 100 µs at most; a quota is given anew every 100 ms.
+The wake-up of an idle CPU takes some 100 µs at most; a quota is given anew every 100 ms. Kernels
+before Linux 6.18 do not say that a task waits for it which was woken meanwhile.
 """
 SIGSTOP = 19
 KSOFTIRQD = "ksoftirqd/"
@@ -62,6 +63,12 @@ class Walker:
             cpu: CpuTime(records, recorded.end_ns) for cpu, records in recorded.records.items()
         }
         self._reclaims = reclaims(recorded)
+        self._limited = {
+            self._group(each.other)
+            for records in recorded.records.values()
+            for each in records
+            if each.how == How.THROTTLED
+        }
         self._timeline = cache(lambda task: timeline(task, recorded))
         self._senders: frozenset[int | str] = frozenset()
         self._lab = lab
@@ -228,7 +235,7 @@ class Walker:
             yield CausePiece(Cause.UNKNOWN, end_ns - start_ns, of=task)
             return
         for part in cpu.parts(start_ns, end_ns):
-            cause = _cause(part.to, part.task, state)
+            cause = _cause(part.to, part.task, state, limited=self._group(task) in self._limited)
             yield CausePiece(cause, part.ns, part.task or IDLE, task, state.cpu)
 
     def _at_work(
@@ -313,6 +320,11 @@ class Walker:
             None,
         )
 
+    def _group(self, task: int) -> str | int:
+        """Return the control group of a task, or what it is a part of if that is not known."""
+        known = self.recorded.tasks.get(task)
+        return task if known is None else known.group or known.part or known.process
+
     def _reclaim_before(self, task: int, time_ns: int) -> Stretch | None:
         """Return the last time before another one for which a task looked for memory."""
         found = (each for each in self._reclaims.get(task, ()) if each.start_ns < time_ns)
@@ -351,8 +363,11 @@ def is_of(task: Task, by: frozenset[int | str]) -> bool:
     return task.process in by or task.part in by
 
 
-def _cause(to: What, task: int | None, state: InState) -> Cause:
-    """Return the cause of a part of a CPU's time in which a task ran, or waited for the CPU."""
+def _cause(to: What, task: int | None, state: InState, *, limited: bool) -> Cause:
+    """Return the cause of a part of a CPU's time in which a task ran, or waited for the CPU.
+
+    The task's group is `limited` if some of its tasks were seen to be without CPU time.
+    """
     if task is None:
         return Cause.UNKNOWN
     if to in ON_CPU:
@@ -362,4 +377,4 @@ def _cause(to: What, task: int | None, state: InState) -> Cause:
     if task != IDLE:
         return Cause.HELD
     long = state.state == State.WAITING and state.length_ns >= LONG_IDLE_NS
-    return Cause.QUOTA if long else Cause.IDLE_WAKE
+    return Cause.QUOTA if long and limited else Cause.IDLE_WAKE

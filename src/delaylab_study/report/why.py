@@ -19,6 +19,9 @@ from delaylab_study.report.why_words import named_causes, time, title
 WIDTH = 60
 """The columns of a CPU's line."""
 NOBODY, UNSEEN, OTHER = "·", "?", "+"
+MOST_BLAMED, LEAST_BLAMED, LEAST_EXCESS_NS = 3, 0.1, 100_000
+"""Those that are named near a quantile: so many at most, with such a share of the excess at least,
+if there is so much of it."""
 LEAST_SHOWN_NS = 1_000
 """The least time of a cause that has a row."""
 
@@ -72,6 +75,8 @@ def show(trials: Sequence[LookedAtTrial], slowest: Sequence[LookedAt], console: 
         )
         if quantiles := at_quantiles(together):
             console.print(_table(quantiles))
+            for line in blamed(quantiles[-1]):
+                console.print(printable(line), highlight=False, markup=False, soft_wrap=True)
         for text, packets in _lost(together).most_common():
             said = f"{packets} packets lost: {text}"
             console.print(printable(said), highlight=False, markup=False, soft_wrap=True)
@@ -95,6 +100,14 @@ def _lost(trials: Sequence[LookedAtTrial]) -> Counter[str]:
     for each in trials:
         total.update(each.lost)
     return total
+
+
+def blamed(near: AtQuantile) -> Iterator[str]:
+    """Yield who is to blame near a quantile, the largest part first; nothing for a small excess."""
+    whole = sum(near.named.values())
+    for words, ns in [*near.named.items()][:MOST_BLAMED]:
+        if whole >= LEAST_EXCESS_NS and ns >= LEAST_BLAMED * whole:
+            yield f"near the {near.name}: {ns / whole:.0%} {words}"
 
 
 def _table(quantiles: Sequence[AtQuantile]) -> Table:
@@ -123,6 +136,7 @@ def as_json(trials: Sequence[LookedAtTrial], slowest: Sequence[LookedAt]) -> Jso
                     {
                         "quantile": each.name,
                         "rtt_ns": each.rtt_ns,
+                        "named_ns": dict(each.named),
                         "more_than_usual_ns": {
                             cause_of.value: ns for cause_of, ns in each.causes.items()
                         },

@@ -123,12 +123,16 @@ impl Origin {
             else {
                 break;
             };
-            // An agent in a lab has written its title over its words, with spaces between.
-            let words: Vec<&str> = line.split(['\0', ' ']).collect();
+            // An agent in a lab has written its title over its words, with spaces between. The supervisor of a node's
+            // program is a child of the lab's keeper, and says whose it is.
+            let words: Vec<&str> = line.trim_end_matches('\0').split(['\0', ' ']).collect();
             if words[0].ends_with("delaylab-agent") {
                 let part = words.get(1).copied().unwrap_or_default();
                 if found.place.is_empty() && PARTS.iter().any(|each| part.starts_with(each)) {
                     part.clone_into(&mut found.place);
+                }
+                if let ["program", .., "of", node] = words[1..] {
+                    node.clone_into(&mut found.place);
                 }
                 if part == "lab" {
                     found.lab = words.get(2).copied().unwrap_or_default().to_owned();

@@ -11,10 +11,11 @@ use crate::bpf::refused;
 /// The compiled `bpf/cpus.c`, aligned as the loader needs it.
 static OBJECT: &[u8] = aya::include_bytes_aligned!("../../bpf/cpus.o");
 /// The programs, and the kernel's trace points that they run at.
-const PROGRAMS: [(&str, &str); 11] = [
+const PROGRAMS: [(&str, &str); 12] = [
     ("on_switch", "sched_switch"),
     ("on_idle", "cpu_idle"),
     ("on_waking", "sched_waking"),
+    ("on_new", "sched_wakeup_new"),
     ("on_softirq_entry", "softirq_entry"),
     ("on_softirq_exit", "softirq_exit"),
     ("on_interrupt_entry", "irq_handler_entry"),

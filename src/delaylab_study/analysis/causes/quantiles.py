@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from delaylab.api.causes import Cause
+from delaylab.api.causes import Cause, cause
 from delaylab_study.analysis.causes.explained import LookedAt, LookedAtTrial, looked_at, recorded
 from delaylab_study.dataset.records.trial import TrialRecord
 from delaylab_study.dataset.store import Study
@@ -24,11 +24,15 @@ SLOWEST = 10
 
 @dataclass(frozen=True, slots=True)
 class AtQuantile:
-    """The mean time of each cause in ns, of packets near a quantile of the round trips."""
+    """The mean time of each cause in ns, of packets near a quantile of the round trips.
+
+    `named` has those that took longer than usual in words, with who was to blame, largest first.
+    """
 
     name: str
     rtt_ns: float
     causes: Mapping[Cause, float]
+    named: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +60,18 @@ def at_quantiles(trials: Sequence[LookedAtTrial]) -> list[AtQuantile]:
         for packet in near:
             total.update(packet.explained.by_cause)
         causes = {each: ns / len(near) for each, ns in total.most_common()}
-        found.append(AtQuantile(name, rtt_ns, causes))
+        found.append(AtQuantile(name, rtt_ns, causes, _named(near)))
     return found
+
+
+def _named(packets: Sequence[LookedAt]) -> dict[str, float]:
+    """Return the mean time of each cause in words, in ns; tasks of the same name are one."""
+    total = Counter[str]()
+    for packet in packets:
+        for share in packet.explained.shares:
+            if share.ns > 0:
+                total[cause(share, packet.explained)] += share.ns
+    return {words: ns / len(packets) for words, ns in total.most_common()}
 
 
 def slowest_of(packets: Iterable[LookedAt]) -> list[LookedAt]:

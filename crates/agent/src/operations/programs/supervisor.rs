@@ -3,6 +3,7 @@
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::process::parent_id;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -42,7 +43,8 @@ pub(crate) fn supervise() -> Result<(), Failure> {
     let Supervise { kept, program, notify_later } =
         serde_json::from_reader(io::stdin()).context("read the program")?;
     title::make_room().context("name the process")?;
-    title::set(&format!("delaylab-agent program {}", program.name), "delaylab-prog")
+    let of_node = starter().map_or_else(String::new, |node| format!(" of {node}"));
+    title::set(&format!("delaylab-agent program {}{of_node}", program.name), "delaylab-prog")
         .context("name the process")?;
     process::leave_terminal().context("leave the client's session")?;
     process::reap_by_wait().context("wait for the program")?;
@@ -62,6 +64,14 @@ pub(crate) fn supervise() -> Result<(), Failure> {
     // The client may have left: its end of the pipe is then closed.
     let _ = writeln!(io::stdout(), "{report}");
     supervised.map_or(Ok(()), |mut supervised| supervised.until_its_end())
+}
+
+/// Return the node whose agent started this supervisor, such as `node.one`; `None` if it does not show its name.
+fn starter() -> Option<String> {
+    let words = fs::read(format!("/proc/{}/cmdline", parent_id())).ok()?;
+    let text = String::from_utf8_lossy(&words).into_owned();
+    let node = text.split(['\0', ' ']).nth(1)?;
+    node.starts_with("node.").then(|| node.to_owned())
 }
 
 struct Supervised {
