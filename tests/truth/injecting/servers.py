@@ -11,6 +11,7 @@ from pathlib import Path
 
 from tests.truth.injecting.common import Log, Pairs
 
+WRITTEN_BYTES = 1 << 20
 SERVER_PORT, AFTER_NS = 7007, 500_000_000
 GROUP_BYTES, CACHED_BYTES, USED_BYTES = 64 << 20, 60 << 20, 40 << 20
 LONG_PAGE_NS = 10_000
@@ -41,13 +42,13 @@ def serve(plan: Pairs, act: Callable[[int, Pairs], None]) -> Log:
 def disk(plan: Pairs, cpu: str) -> Log:
     """Serve, and now and then write to a disk and wait for it, as a service with a journal does."""
     os.sched_setaffinity(0, {int(cpu)})
+    written = os.urandom(WRITTEN_BYTES)
     with tempfile.TemporaryFile(dir="/var/tmp") as journal:
 
         def write_down(until_ns: int, done: Pairs) -> None:
-            while (began_ns := time.time_ns()) < until_ns:
-                journal.seek(0)
-                journal.write(os.urandom(4096))
-                journal.flush()
+            while time.time_ns() < until_ns:
+                os.pwrite(journal.fileno(), written, 0)
+                began_ns = time.time_ns()
                 os.fsync(journal.fileno())
                 done.append((began_ns, time.time_ns()))
 
