@@ -134,6 +134,14 @@ CASES = (
         realtime=False,
     ),
     Case(
+        name="ordinary program on the sender's CPU",
+        what="normal",
+        argument=lambda _: CPUS[0],
+        cause=Cause.HELD,
+        place="node.one",
+        realtime=False,
+    ),
+    Case(
         name="link engine stopped",
         what="stop",
         argument=_engine,
@@ -228,9 +236,10 @@ CASES = (
 )
 Together = Sequence[Case]
 """Causes that are injected at the same time, in the scene of the first one."""
+_NAMED = {case.name: case for case in CASES}
 PAIRS: Sequence[Together] = (
-    (CASES[0], CASES[2]),
-    (CASES[5], CASES[0]),
+    (_NAMED["real-time program on the sender's CPU"], _NAMED["responder stopped"]),
+    (_NAMED["link engine stopped"], _NAMED["real-time program on the sender's CPU"]),
 )
 SCENES: Sequence[Together] = (*((case,) for case in CASES), *PAIRS)
 
