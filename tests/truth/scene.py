@@ -29,7 +29,7 @@ from delaylab.verbs.ping.why import WhyWatch
 
 SENDER_CPU, RESPONDER_CPU, ENGINE_CPU = 0, 1, 1
 INTERVAL_NS = 4_000_000
-AHEAD_NS = 1_000_000_000
+AHEAD_NS = 500_000_000
 """The time before the first injection: packets that nothing disturbs."""
 LEAST_LATE_NS = 100_000
 """The time by which a packet takes longer than the median that is looked at."""
