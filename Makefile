@@ -128,6 +128,8 @@ controls: setup
 
 truth: setup
 	$(VENV)/python -m tests.truth --write
+	$(VENV)/python -m tests.truth.repair --write
+	$(VENV)/python -m tests.truth.clean --runs 10 --write
 
 # Needs a nightly toolchain and cargo-fuzz (cargo install --locked cargo-fuzz), which has no --locked
 # of its own: fetching fails where fuzz/Cargo.lock is out of date.

@@ -107,7 +107,7 @@ def test_joined_blocks_cover_the_same_time_and_none_is_shorter(least_us: float) 
 
 
 def test_a_drawing_never_has_more_blocks_than_asked() -> None:
-    made = {0: busy(3000, 1), 1: busy(1000, 2)}
+    made = {"0": busy(3000, 1), "1": busy(1000, 2)}
     found = at_most(made, 0.5 * US, 100)
     assert 20 < sum(map(len, found.values())) <= 100
     for cpu, each in made.items():

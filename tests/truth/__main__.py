@@ -1,28 +1,23 @@
 """`make truth`: inject each cause blindly, again and again, and write docs/truth.md.
 
-Usage: python -m tests.truth [--runs N] [--injections N] [--repairs N] [--write]
+Usage: python -m tests.truth [--runs N] [--injections N] [--write]
 """
 
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 
 from tests.truth.blind import Plan, blind, draw
-from tests.truth.cases import CASES, SCENES, Together, name_of
+from tests.truth.cases import SCENES, Together, name_of
 from tests.truth.losses import LOSSES, lost_blindly
-from tests.truth.repair import repaired
+from tests.truth.page import write_part
 from tests.truth.tables import Found
-
-PAGE = Path("docs/truth.md")
-MARK = "<!-- results -->"
 
 
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--runs", type=int, default=50)
-    parser.add_argument("--injections", type=int, default=20)
-    parser.add_argument("--repairs", type=int, default=5)
+    parser.add_argument("--injections", type=int, default=10)
     parser.add_argument("--write", action="store_true")
     asked = parser.parse_args()
     found = Found(asked.injections)
@@ -37,14 +32,10 @@ def main() -> None:
             plan = _sealed(loss.name, [loss.case], asked.injections)
             counted.add(lost_blindly(loss, plan))
             _open(plan)
-        if number <= asked.repairs:
-            for case, repairs in zip(CASES, found.repairs, strict=True):
-                repairs.append(repaired(case, draw([case], asked.injections)))
         # What was run is kept, also if a later run fails.
         text = "\n".join(found.tables())
         if asked.write:
-            before, mark, _ = PAGE.read_text().partition(MARK)
-            PAGE.write_text(f"{before}{mark}\n{text}\n")
+            write_part("results", text)
     print(text)
 
 

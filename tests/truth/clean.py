@@ -1,8 +1,10 @@
 """Truth of `ping --clean`: is the clean median that of a machine at rest, while a program disturbs?
 
-Usage: python -m tests.truth.clean [--runs N] [--packets N]. An undisturbed ping is the witness.
-Right after it the same ping is sent while a real-time program has the responder's CPU for 60 % of
-the time. The median of all packets is then off by a millisecond or more.
+Usage: python -m tests.truth.clean [--runs N] [--packets N] [--write]
+
+An undisturbed ping is the witness. Right after it the same ping is sent while a real-time program
+has the responder's CPU for 60 % of the time. The median of all packets is then off by a millisecond
+or more.
 """
 
 from __future__ import annotations
@@ -17,10 +19,13 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import date
 from pathlib import Path
 
 from pydantic import BaseModel, Field
 
+from delaylab.machines.description import cpu_name
+from tests.truth.page import write_part
 from tests.truth.scene import RESPONDER_CPU, SENDER_CPU, Pairs, injector
 
 DELAYLAB = Path(sys.executable).with_name("delaylab")
@@ -209,6 +214,7 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--packets", type=int, default=200)
+    parser.add_argument("--write", action="store_true")
     asked = parser.parse_args()
     titles = (
         "undisturbed, µs",
@@ -219,10 +225,14 @@ def main() -> None:
         "biased",
         "while undisturbed",
     )
-    print(f"| {' | '.join(titles)} |")
-    print("|---" * len(titles) + "|", flush=True)
+    lines = [f"| {' | '.join(titles)} |", "|---" * len(titles) + "|"]
+    print(*lines, sep="\n", flush=True)
     for _ in range(asked.runs):
-        print(row(run(asked.packets)), flush=True)
+        lines.append(row(run(asked.packets)))
+        print(lines[-1], flush=True)
+    if asked.write:
+        lines += ["", f"*{date.today().isoformat()}, {cpu_name()}*"]
+        write_part("clean", "\n".join(lines))
 
 
 def row(found: Found) -> str:

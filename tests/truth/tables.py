@@ -2,42 +2,37 @@
 
 from __future__ import annotations
 
-import statistics
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import date
-from textwrap import fill
 
 from delaylab.machines.description import cpu_name
 from tests.truth.blind import LEAST_NS, MOST_NS
-from tests.truth.cases import CASES, SCENES, name_of
+from tests.truth.cases import SCENES, name_of
 from tests.truth.judging import SIZES_NS, Judged, quantile_us
 from tests.truth.losses import LOSSES, LossJudged
-from tests.truth.repair import Repair
-
-WIDTH = 100
+from tests.truth.page import share, wrapped
 
 
 @dataclass
 class Found:
-    """What was found for each scene, each cause of loss, and each repair."""
+    """What was found for each scene, and each cause of loss."""
 
     injections: int
     runs: int = 0
     late: Sequence[Judged] = field(default_factory=lambda: [Judged() for _ in SCENES])
     lost: Sequence[LossJudged] = field(default_factory=lambda: [LossJudged() for _ in LOSSES])
-    repairs: Sequence[list[Repair]] = field(default_factory=lambda: [[] for _ in CASES])
 
     def tables(self) -> Iterator[str]:
         """Yield the lines of all tables."""
-        for table in (self._late(), self._instead(), self._sizes(), self._lost(), self._repairs()):
+        for table in (self._late(), self._instead(), self._sizes(), self._lost()):
             yield from table
             yield ""
         yield f"*{date.today().isoformat()}, {cpu_name()}*"
 
     def _late(self) -> Iterator[str]:
         least, most = LEAST_NS / 1e6, MOST_NS / 1e6
-        yield _wrapped(
+        yield wrapped(
             f"{self.runs} blind runs of each cause with {self.injections} injections each, of "
             f"{least:g} to {most:g} ms; changes of links are a quarter of that, and ten times as "
             "long. *Late*: packets that it made late by 0.5 ms or more, by the injector's own log. "
@@ -52,15 +47,15 @@ class Found:
         for cases, each in zip(SCENES, self.late, strict=True):
             off = f"{quantile_us(each.errors_ns, 0.5):.0f}, {quantile_us(each.errors_ns, 0.9):.0f}"
             blamed = f"{each.blamed} of {each.others + each.quiet}"
-            right, size = _share(each.right, each.late), _share(each.within, each.late)
+            right, size = share(each.right, each.late), share(each.within, each.late)
             yield f"| {name_of(cases)} | {each.late} | {right} | {size} | {off} | {blamed} |"
         yield ""
         late, right = (sum(getattr(each, of) for each in self.late) for of in ("late", "right"))
         whole = sum(each.excess_ns for each in self.late)
         unknown = sum(each.unknown_ns for each in self.late)
-        yield _wrapped(
-            f"Of all {late} late packets {_share(right, late)} are named right. Unknown is "
-            f"{_share(unknown, whole)} of their excess."
+        yield wrapped(
+            f"Of all {late} late packets {share(right, late)} are named right. Unknown is "
+            f"{share(unknown, whole)} of their excess."
         )
 
     def _instead(self) -> Iterator[str]:
@@ -74,7 +69,7 @@ class Found:
                     yield f"| {name_of(cases)} | {name} | {count} |"
 
     def _sizes(self) -> Iterator[str]:
-        yield _wrapped(
+        yield wrapped(
             "Named right, by how much the injector delayed a packet, of all causes above: also "
             "packets that were not late by 0.5 ms."
         )
@@ -87,10 +82,10 @@ class Found:
             right = sum(each.right_by_size[of_size] for each in self.late)
             low, high = bounds[of_size - 1 : of_size + 1]
             name = f"{low:g} to {high:g}" if of_size < len(SIZES_NS) else f"{low:g} and more"
-            yield f"| {name} | {packets} | {_share(right, packets)} |"
+            yield f"| {name} | {packets} | {share(right, packets)} |"
 
     def _lost(self) -> Iterator[str]:
-        yield _wrapped(
+        yield wrapped(
             "Lost packets: those that were sent while it was injected, for which the kernel's "
             "reason is named right. *Blamed*: packets that were lost at other times, for which it "
             "is named all the same."
@@ -99,30 +94,5 @@ class Found:
         yield "| injected | lost | named right | blamed |"
         yield "|---|---|---|---|"
         for case, each in zip(LOSSES, self.lost, strict=True):
-            right = _share(each.right, each.lost)
+            right = share(each.right, each.lost)
             yield f"| {case.name} | {each.lost} | {right} | {each.blamed} of {each.others} |"
-
-    def _repairs(self) -> Iterator[str]:
-        yield _wrapped(
-            "The repair test: the excess of all packets in a run with the cause, and in one of the "
-            "same length without it. It should fall by the share that the cause was said to have, "
-            "within 10 % of the excess; medians of the runs."
-        )
-        yield ""
-        yield "| removed | runs | its share | excess fell by | within 10 % |"
-        yield "|---|---|---|---|---|"
-        for case, repairs in zip(CASES, self.repairs, strict=True):
-            if repairs:
-                share = statistics.median(each.share for each in repairs)
-                fell = statistics.median(each.fell for each in repairs)
-                held = sum(each.holds for each in repairs)
-                of = len(repairs)
-                yield f"| {case.name} | {of} | {share:.0%} | {fell:.0%} | {held} of {of} |"
-
-
-def _share(part: int, of: int) -> str:
-    return f"{part / of:.1%}" if of else "–"
-
-
-def _wrapped(text: str) -> str:
-    return fill(text, WIDTH, break_on_hyphens=False)

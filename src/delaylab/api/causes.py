@@ -16,6 +16,7 @@ from delaylab.causes.records import (
     Task,
     What,
     by_cpu,
+    moved,
     numbered_from,
     part_of,
 )
@@ -44,6 +45,7 @@ __all__ = [
     "explain",
     "last_drops",
     "mended",
+    "moved",
     "numbered_from",
     "part_of",
     "task_name",

@@ -132,6 +132,19 @@ def numbered_from(window: CpuWindow, first: int) -> CpuWindow:
     )
 
 
+def moved(window: CpuWindow, by_ns: int) -> CpuWindow:
+    """Return a window whose times are later by so much, as another clock has them."""
+    return replace(
+        window,
+        start_ns=window.start_ns + by_ns,
+        end_ns=window.end_ns + by_ns,
+        records={
+            cpu: [replace(each, time_ns=each.time_ns + by_ns) for each in found]
+            for cpu, found in window.records.items()
+        },
+    )
+
+
 def by_cpu(records: Iterable[CpuRecord]) -> dict[int, list[CpuRecord]]:
     """Return the records of each CPU, in the order of time."""
     found: dict[int, list[CpuRecord]] = {}

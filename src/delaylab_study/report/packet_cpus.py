@@ -12,7 +12,7 @@ from string import ascii_uppercase
 
 from delaylab.api.causes import IDLE, Cause, What, task_name
 from delaylab.api.drawing import FONT, xml
-from delaylab_study.analysis.causes.blocks import CpuBlock, CpuBlocks, at_most, blocks
+from delaylab_study.analysis.causes.blocks import CpuBlock, CpuBlocks, at_most, blocks_of, tasks_of
 from delaylab_study.analysis.causes.explained import LookedAt
 from delaylab_study.charts import words
 from delaylab_study.report.axes import round_ticks, tick_words
@@ -31,12 +31,14 @@ from delaylab_study.report.cause_looks import (
     together,
 )
 from delaylab_study.report.row_labels import INK, wrapped
-from delaylab_study.report.why_words import SMALL, title
+from delaylab_study.report.why_words import SMALL, cpu_name, title
 
 WIDTH, LEAST = 1180.0, 310.0
 """The usual width of the drawing and its least one, in px."""
 LEFT, EDGE = 58.0, 26.0
 """The space for the names of the rows, and that at the right."""
+LABEL = 9
+"""The most letters of a CPU's name."""
 SEGMENTS, STRIP = 56.0, 6.0
 """The height of the row of segments, and of the strip in it that has the colour of a cause."""
 ROW, BETWEEN = 22.0, 5.0
@@ -99,7 +101,7 @@ class _Sheet:
 
 def drawing(packet: LookedAt, name: str, width: float = WIDTH) -> str:
     """Return the drawing as SVG; `name` is that of its file."""
-    found = blocks(packet.window, packet.start_ns, packet.end_ns)
+    found = blocks_of(packet)
     ns_per_px = (packet.end_ns - packet.start_ns) / (width - LEFT - EDGE)
     held, handled = _concerned(packet)
     shown = at_most(_chosen(found, held | handled), NARROWEST * ns_per_px, MOST_BLOCKS)
@@ -144,7 +146,7 @@ def _chosen(found: CpuBlocks, concerned: set[int]) -> CpuBlocks:
         return of_them, sum(block.ns for block in of_cpu if block.task)
 
     kept = sorted(found, key=lambda cpu: weight(found[cpu]), reverse=True)[:MOST_ROWS]
-    return {cpu: found[cpu] for cpu in sorted(kept)}
+    return {cpu: of_cpu for cpu, of_cpu in found.items() if cpu in kept}
 
 
 def _looks(packet: LookedAt, shown: CpuBlocks, lettered_ns: float) -> dict[int, _Look]:
@@ -153,7 +155,7 @@ def _looks(packet: LookedAt, shown: CpuBlocks, lettered_ns: float) -> dict[int, 
     A thread without a colour of its own has a letter only if one of its blocks is as long as
     `lettered_ns`, so that the letter is seen.
     """
-    held, handled = _concerned(packet)
+    (held, handled), named = _concerned(packet), tasks_of(packet)
     had, longest = Counter[int](), dict[int, int]()
     for block in (block for of_cpu in shown.values() for block in of_cpu):
         if block.task:
@@ -171,7 +173,7 @@ def _looks(packet: LookedAt, shown: CpuBlocks, lettered_ns: float) -> dict[int, 
             fill, ink = colours[min(place, len(colours) - 1)]
             told = place < len(colours) - 1 or longest[task] >= lettered_ns
             letter = next(letters, "") if told else ""
-            name = task_name(task, packet.window.tasks, packet.explained.lab)
+            name = task_name(task, named, packet.explained.lab)
             found[task] = _Look(fill, ink, letter, name)
     return found
 
@@ -229,12 +231,18 @@ def _ends_of_segments(sheet: _Sheet) -> Iterator[str]:
     yield f'<path d="{way}" stroke="{INK}" stroke-opacity="0.45" stroke-dasharray="2 3"/>'
 
 
+def _short(name: str) -> str:
+    """Return a CPU's name as it has room at the left; its number stays."""
+    machine, _, number = name.rpartition(" ")
+    return name if len(name) <= LABEL else f"{machine[: LABEL - len(number) - 2]}… {number}"
+
+
 def _row(sheet: _Sheet, number: int) -> Iterator[str]:
     """Yield a CPU's row: a path for all blocks of the same look, and names where there is room."""
     cpu, found = [*sheet.cpus.items()][number]
     top = SEGMENTS + BETWEEN + number * (ROW + BETWEEN)
     yield f'<g data-cpu="{cpu}">'
-    yield text(0, top + ROW / 2 + 4, f"CPU {cpu}", anchor="start", size=12)
+    yield text(0, top + ROW / 2 + 4, _short(cpu_name(cpu)), anchor="start", size=12)
     alike: dict[tuple[int | None, What], list[CpuBlock]] = {}
     for block in found:
         alike.setdefault((block.task, block.to), []).append(block)

@@ -11,10 +11,10 @@ from rich.table import Table
 
 from delaylab.api.causes import IDLE, CauseShare, cause, task_name
 from delaylab.api.files import JsonObject, printable
-from delaylab_study.analysis.causes.blocks import blocks, most_of
+from delaylab_study.analysis.causes.blocks import blocks_of, most_of, tasks_of
 from delaylab_study.analysis.causes.explained import LookedAt, LookedAtTrial
 from delaylab_study.analysis.causes.quantiles import AtQuantile, at_quantiles
-from delaylab_study.report.why_words import named_causes, time, title
+from delaylab_study.report.why_words import cpu_name, named_causes, time, title
 
 WIDTH = 60
 """The columns of a CPU's line."""
@@ -43,14 +43,15 @@ def timeline(packet: LookedAt) -> Iterator[str]:
             most_of(found, at_ns, at_ns + step)
             for at_ns in range(start_ns, end_ns - step + 1, step)
         ]
-        for cpu, found in blocks(packet.window, start_ns, end_ns).items()
+        for cpu, found in blocks_of(packet).items()
     }
     seen = Counter(task for each in runs.values() for task in each if task)
     letters = dict(zip((task for task, _ in seen.most_common()), ascii_uppercase, strict=False))
     for cpu, tasks in runs.items():
-        yield f"  CPU {cpu:<3} {''.join(_letter(task, letters) for task in tasks)}"
+        yield f"  {cpu_name(cpu):<7} {''.join(_letter(task, letters) for task in tasks)}"
+    named_tasks = tasks_of(packet)
     named = [
-        f"{letter} {task_name(task, packet.window.tasks, packet.explained.lab)}"
+        f"{letter} {task_name(task, named_tasks, packet.explained.lab)}"
         for task, letter in letters.items()
     ]
     yield f"          {time(step)} each; {NOBODY} idle; {'; '.join(named)}"

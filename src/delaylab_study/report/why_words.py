@@ -23,6 +23,11 @@ def title(packet: LookedAt) -> str:
     )
 
 
+def cpu_name(cpu: str) -> str:
+    """Return what a CPU is called: `CPU 0`, on another machine than the sender's `m2 0`."""
+    return f"CPU {cpu}" if cpu.isdecimal() else cpu
+
+
 def named_causes(packet: LookedAt) -> Iterator[tuple[int, str]]:
     """Yield the time of each cause that is not small in ns, and its segment and cause in words.
 

@@ -34,6 +34,16 @@ lab: why
 nodes: {one: {cpus: [0]}, two: {cpus: [0]}}
 links: [{between: [one, two], delay: 1ms}]
 """
+CULPRIT = """\
+import os, time
+open("/proc/self/comm", "w").write("culprit")
+os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(60))
+while True:
+    time.sleep(0.045)
+    until = time.monotonic() + 0.005
+    while time.monotonic() < until:
+        pass
+"""
 FEWEST = 3
 """The fewest packets that are named: some 40 of 300 are sent or answered in a burst."""
 LIBC = ctypes.CDLL(None)
@@ -89,6 +99,18 @@ def test_a_node_of_a_lab_pings_another_one_and_what_held_it_up_is_named(tmp_path
     held = r"node\.one waited for a CPU that inject-fifo \(foreign, \d+\) had"
     assert sum(bool(re.search(held, each)) for each in named) >= FEWEST, named
     assert all(each.lab is not None for each in found.explained)
+
+
+def test_a_program_that_a_lab_file_starts_is_named_with_its_node(tmp_path: Path) -> None:
+    (tmp_path / "culprit.py").write_text(CULPRIT)
+    file = tmp_path / "lab.yaml"
+    program = f"start: [{{run: [python3, {tmp_path}/culprit.py]}}]"
+    file.write_text(LAB.replace("two: {cpus: [0]}", f"two: {{cpus: [0], {program}}}"))
+    with delaylab_api.up(file) as lab:
+        found = lab.node("one").ping(lab.node("two"), count=200, interval="7ms", why=True).why
+    assert found is not None
+    named = [sentence(each) for each in found.explained]
+    assert any("waited for a CPU that culprit in node.two had" in each for each in named), named
 
 
 def test_a_packet_that_a_kernel_drops_is_lost_for_its_reason(tmp_path: Path) -> None:

@@ -76,6 +76,21 @@ def test_a_dataset_says_who_made_its_packets_slow(delaylab: Run, tmp_path: Path)
     assert "causes: true" in line
 
 
+def test_a_kernel_that_does_not_describe_its_types_is_named(delaylab: Run, tmp_path: Path) -> None:
+    """The machine's own kernel answers for its part all the same."""
+    skip_unless_runnable("uml")
+    (tmp_path / "study.yaml").write_text(INSIDE.replace("kind: qemu", "kind: uml"))
+    dataset = tmp_path / "data"
+    delaylab("run", str(tmp_path / "study.yaml"), "--out", str(dataset))
+    study = read_study(dataset)
+    (trial,) = study.trials
+    (doubt,) = (each.message for each in trial.warnings if each.kind == "no-causes")
+    assert "of node.two: " in doubt
+    assert "BTF" in doubt
+    assert set(study.of_cpus(trial.id)[0]["machine"]) == {"local"}
+    assert "linux in node.two" in delaylab("why", str(dataset), "--slowest", "50").stdout
+
+
 @pytest.mark.slow
 def test_a_virtual_machine_says_what_happened_inside(delaylab: Run, tmp_path: Path) -> None:
     """Its own kernel records its CPUs; the machine's kernel sees the virtual CPU as one task."""

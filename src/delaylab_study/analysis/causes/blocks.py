@@ -6,7 +6,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from delaylab.api.causes import CpuTime, CpuWindow, What, mended
+from delaylab.api.causes import CpuTime, CpuWindow, Task, What, mended
+from delaylab_study.analysis.causes.explained import LookedAt
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,8 +29,26 @@ class CpuBlock:
         return self.end_ns - self.start_ns
 
 
-CpuBlocks = Mapping[int, Sequence[CpuBlock]]
-"""The blocks of each CPU, in the order of time and without a gap."""
+CpuBlocks = Mapping[str, Sequence[CpuBlock]]
+"""The blocks of each CPU, in the order of time and without a gap.
+
+A CPU's name is its number, on another machine than the sender's with that before it: `m2 0`.
+"""
+
+
+def blocks_of(packet: LookedAt) -> CpuBlocks:
+    """Return who had each CPU on a packet's way, from when it was due to its answer."""
+    found: dict[str, Sequence[CpuBlock]] = {}
+    for machine, window in {"": packet.window, **packet.others}.items():
+        of_machine = blocks(window, packet.start_ns, packet.end_ns)
+        found |= {f"{machine} {cpu}".strip(): each for cpu, each in of_machine.items()}
+    return found
+
+
+def tasks_of(packet: LookedAt) -> Mapping[int, Task]:
+    """Return the tasks that the blocks of a packet name."""
+    windows = packet.window, *packet.others.values()
+    return {number: task for window in windows for number, task in window.tasks.items()}
 
 
 def blocks(window: CpuWindow, start_ns: int, end_ns: int) -> CpuBlocks:
@@ -40,7 +59,7 @@ def blocks(window: CpuWindow, start_ns: int, end_ns: int) -> CpuBlocks:
     """
     seen = mended(window)
     return {
-        cpu: list(_covering(_known(CpuTime(records, seen.end_ns)), start_ns, end_ns))
+        str(cpu): list(_covering(_known(CpuTime(records, seen.end_ns)), start_ns, end_ns))
         for cpu, records in sorted(seen.records.items())
     }
 

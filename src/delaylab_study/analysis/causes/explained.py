@@ -17,6 +17,7 @@ from delaylab.api.causes import (
     Stage,
     WatchedPacket,
     explain,
+    moved,
     part_of,
     usual_of,
 )
@@ -40,8 +41,8 @@ class LookedAt:
     """A packet of a trial that was looked at, and why it took longer than usual.
 
     `rtt_ns` is its user RTT with the time by which it was sent late. `segments` names the segments
-    that the shares number. `stages` and `window` are by the sender's clock, `others` are the
-    windows of other kernels on its way, by their machines, and by their own clocks.
+    that the shares number. `stages` and `window` are by the sender's clock. So are `others`, the
+    windows of other kernels on its way, by their machines.
     """
 
     trial: TrialRecord
@@ -112,7 +113,7 @@ def looked_at(study: Study, trial: TrialRecord) -> LookedAtTrial:
                     stages=stages(due_ns, points),
                     segments=names,
                     window=each.kernels[0].window,
-                    others={kernel.machine: kernel.window for kernel in each.kernels[1:]},
+                    others=dict(_others(each, points)),
                     explained=explain(each.seq, packet, expected),
                 )
             )
@@ -131,6 +132,14 @@ def _rtts_ns(read: TrialPackets, stations: Sequence[Station]) -> NDArray[np.int6
         return np.empty(0, np.int64)
     due = pl.min_horizontal(answered.scheduled["intended_ns"], answered.stations[stations[0]].times)
     return (answered.stations[stations[-1]].times - pl.select(due).to_series()).to_numpy()
+
+
+def _others(packet: PacketWindows, points: Sequence[Passed]) -> Iterator[tuple[str, CpuWindow]]:
+    """Yield the windows of other kernels that stamped a packet, by the sender's clock."""
+    for kernel in packet.kernels[1:]:
+        at = next((point for point in points if point.clock == kernel.clock), None)
+        if at is not None:
+            yield kernel.machine, moved(kernel.window, at.time_ns - at.own_ns)
 
 
 def _watched(
