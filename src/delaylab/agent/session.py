@@ -323,8 +323,7 @@ class Session:
         self._check_open()
         data = self._stream.read(_CHUNK)
         if not data:
-            why = self._stream.why_ended() or f"the agent died during {self._op!r}"
-            raise AgentGone(why, self.label)
+            raise self._gone()
         try:
             frames = self._decoder.feed(data)
         except ValueError as error:
@@ -381,4 +380,8 @@ class Session:
             pass
         except AgentError as error:
             return error
-        return AgentGone(self._stream.why_ended() or "the agent is gone", self.label)
+        return self._gone()
+
+    def _gone(self) -> AgentGone:
+        why = self._stream.why_ended() or f"the agent died during {self._op!r}"
+        return AgentGone(why, self.label)

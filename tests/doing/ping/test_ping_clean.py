@@ -38,7 +38,7 @@ REST_CPUS = 0.1
 """The CPUs that others keep busy on a machine at rest, at most."""
 ALWAYS, NEVER = [3600.0], [0.0]
 NO_RIGHTS = ("setpriv", "--bounding-set=-bpf,-perfmon,-sys_admin") if not os.geteuid() else ()
-"""What has a command without the right to record CPUs, as most users are."""
+"""Words that run a command without the right to record CPUs, as most users have none."""
 PACKETS = 150
 TRIES = 3
 AT_REST = 0.2

@@ -18,6 +18,7 @@ import pytest
 
 import delaylab as delaylab_api
 from delaylab.causes.words import sentence
+from tests.culprit import CULPRIT
 from tests.doing.conftest import DELAYLAB, Run, as_json
 from tests.truth.scene import injector
 from tests.waiting import wait_until
@@ -33,16 +34,6 @@ LAB = """\
 lab: why
 nodes: {one: {cpus: [0]}, two: {cpus: [0]}}
 links: [{between: [one, two], delay: 1ms}]
-"""
-CULPRIT = """\
-import os, time
-open("/proc/self/comm", "w").write("culprit")
-os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(60))
-while True:
-    time.sleep(0.045)
-    until = time.monotonic() + 0.005
-    while time.monotonic() < until:
-        pass
 """
 FEWEST = 3
 """The fewest packets that are named: some 40 of 300 are sent or answered in a burst."""
@@ -220,7 +211,7 @@ def test_a_killed_recorder_leaves_no_program_attached() -> None:
     wait_until(lambda: not links & _links_of_kernel())
     started.send_signal(signal.SIGINT)
     said, _ = started.communicate(timeout=60)
-    assert "why: the agent died" in said
+    assert "why: the agent died" in said, said
 
 
 def _links(process: int) -> set[int]:
