@@ -1,4 +1,4 @@
-"""Who had a CPU when: blocks without a gap, of softirqs apart, and joined where they are short."""
+"""Blocks of a CPU's time have no gap; softirqs are apart, and short blocks are joined."""
 
 from __future__ import annotations
 

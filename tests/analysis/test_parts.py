@@ -10,7 +10,7 @@ from delaylab_study.analysis.causes.parts import Passed, parts, stages
 
 HERE, FAR, GUEST = "here", "far", "guest"
 AHEAD_NS = {HERE: 0, FAR: 7_000, GUEST: -3_000}
-"""How far the other clocks are ahead of the sender's."""
+"""The lead of each clock over the sender's."""
 MACHINES = frozenset({HERE, FAR})
 WINDOWS = {clock: CpuWindow(start_ns=-10_000, end_ns=100_000) for clock in AHEAD_NS}
 

@@ -85,7 +85,7 @@ def test_a_packet_from_outside_was_beyond_this_machine_between_the_stamps_of_the
 def test_a_packet_that_comes_while_its_sender_is_awake_for_another_was_beyond_this_machine() -> (
     None
 ):
-    """What the sender waited for meanwhile, to send the other packet, did not delay this one."""
+    """The sender waits to send another packet meanwhile, which does not delay this one."""
     cpus = Cpus()
     cpus.switch(0, 0, SENDER)
     cpus.switch(1, 1, IDLE)

@@ -26,7 +26,7 @@ INJECTOR = "inject"
 """The start of the names of the programs that inject."""
 SLOW: dict[str, object] = {"name": "line", "rate": "10Mbit", "queue": "1MiB"}
 SENDING = ("burst", "softirq", "buffer", "backlog")
-"""What is injected by sending frames."""
+"""Causes that are injected by sending frames."""
 DELAYLAB = str(Path(sys.executable).with_name("delaylab"))
 CPUS = f"{SENDER_CPU}", f"{RESPONDER_CPU}"
 

@@ -81,7 +81,7 @@ class Medians(BaseModel):
 
 
 class Clean(BaseModel):
-    """What `ping --clean --json` says of its packets."""
+    """The part `clean` of what `ping --clean --json` prints."""
 
     judged_by: str
     kept: int

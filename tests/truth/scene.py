@@ -39,7 +39,7 @@ Pairs = Sequence[tuple[int, int]]
 
 @dataclass(frozen=True, slots=True)
 class Log:
-    """What an injector says that it did: times of start and end in ns since 1970.
+    """An injector's own log: times of start and end in ns since 1970.
 
     Of `doubtful` times it does not know if they were as planned.
     """

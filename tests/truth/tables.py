@@ -1,4 +1,4 @@
-"""What the runs found, as the tables of docs/truth.md."""
+"""Tables of docs/truth.md, from what the runs found."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.truth.page import share, wrapped
 
 @dataclass
 class Found:
-    """What was found for each scene, and each cause of loss."""
+    """The packets of all runs, by scene and by cause of loss."""
 
     injections: int
     runs: int = 0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from delaylab.causes.cpus import CpuTime
-from delaylab.causes.drops import UNSEEN_LOSS, Drop, last_drops
+from delaylab.causes.drops import LOST, UNSEEN_LOSS, Drop, last_drops
 from delaylab.causes.explained import Explained, WatchedPacket, WatchedPart, explain, usual_of
 from delaylab.causes.mended import mended
 from delaylab.causes.pieces import Cause, Stage
@@ -25,6 +25,7 @@ from delaylab.causes.words import cause, task_name
 
 __all__ = [
     "IDLE",
+    "LOST",
     "OF_KERNEL",
     "UNSEEN_LOSS",
     "Cause",

@@ -122,7 +122,7 @@ class EvidenceByCauses:
 
     @property
     def rule(self) -> BiasRule:
-        """Return the rule by which packets are judged."""
+        """Return the rule that judges packets."""
         return RULE
 
     @property

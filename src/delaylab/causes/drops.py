@@ -36,6 +36,8 @@ REASONS: Mapping[str, str] = {
 }
 """The kernel's reasons in words, without `SKB_DROP_REASON_` (include/net/dropreason-core.h)."""
 
+LOST = ("lost", "refused")
+"""Outcomes of packets that a kernel may have dropped, some of them before they were sent."""
 UNSEEN_LOSS = "no kernel here dropped it: a link lost it, or nobody answered"
 """The words for a lost packet that no kernel was seen to drop."""
 HOST, GATE = "host.", "lo"

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from delaylab.causes.pieces import Cause, CausePiece, Stage
 from delaylab.causes.records import CpuWindow, Task
 from delaylab.causes.shares import CauseShare, Usual, shares, usual
-from delaylab.causes.walk import Walker, is_of
+from delaylab.causes.walk import Walker, labs_of
 
 FEWEST = 5
 """The fewest usual packets by which late ones are judged."""
@@ -47,7 +47,7 @@ class WatchedPacket:
 
     @staticmethod
     def of_one(stages: Sequence[Stage], recorded: CpuWindow) -> WatchedPacket:
-        """Return a packet that stayed on one machine, or of which no other one saw anything."""
+        """Return a packet with the records of one machine alone."""
         return WatchedPacket(parts=[WatchedPart(stages=stages, recorded=recorded)])
 
     @property
@@ -118,5 +118,4 @@ def explain(seq: int, late: WatchedPacket, expected: Usual) -> Explained:
 def _lab_of(packet: WatchedPacket, tasks: Mapping[int, Task]) -> str | None:
     """Return the lab of those who got the packet in the end; None outside of labs."""
     senders = packet.parts[-1].stages[-1].by or frozenset()
-    labs = {task.lab for task in tasks.values() if is_of(task, senders)}
-    return next(iter(sorted(filter(None, labs))), None)
+    return next(iter(sorted(labs_of(tasks.values(), senders))), None)

@@ -72,7 +72,7 @@ class Walker:
         self._timeline = cache(lambda task: timeline(task, recorded))
         self._senders: frozenset[int | str] = frozenset()
         self._lab = lab
-        self._labs: set[str | None] = set()
+        self._labs: set[str] = set()
 
     def pieces(self, stages: Sequence[Stage]) -> list[list[CausePiece]]:
         """Return the pieces of each segment's time, the last one first; they add up to it.
@@ -81,10 +81,8 @@ class Walker:
         it at the end of the one before.
         """
         self._senders = stages[-1].by or frozenset()
-        tasks = self.recorded.tasks.values()
-        self._labs = {task.lab for task in tasks if is_of(task, self._senders)} - {None}
-        if self._lab is not None:
-            self._labs = {self._lab}
+        of_sender = labs_of(self.recorded.tasks.values(), self._senders)
+        self._labs = of_sender if self._lab is None else {self._lab}
         found: list[list[CausePiece]] = []
         task: int | None = None
         came: CpuRecord | None = None
@@ -356,6 +354,11 @@ def reclaims(recorded: CpuWindow) -> dict[int, list[Stretch]]:
                 time = Stretch(start_ns=since_ns, end_ns=each.time_ns)
                 found.setdefault(each.task, []).append(time)
     return found
+
+
+def labs_of(tasks: Iterable[Task], by: frozenset[int | str]) -> set[str]:
+    """Return the labs of the tasks of these processes or parts of labs."""
+    return {task.lab for task in tasks if task.lab is not None and is_of(task, by)}
 
 
 def is_of(task: Task, by: frozenset[int | str]) -> bool:

@@ -104,7 +104,7 @@ class BiasEvidence(Protocol):
 
     @property
     def rule(self) -> BiasRule:
-        """Return the rule by which packets are judged."""
+        """Return the rule that judges packets."""
 
     def reasons(self, time: MeasuredTime) -> Sequence[str] | None:
         """Return why a packet of this time may be biased; nothing if it is clean.
@@ -138,7 +138,7 @@ class EvidenceByUse:
 
     @property
     def rule(self) -> BiasRule:
-        """Return the rule by which packets are judged."""
+        """Return the rule that judges packets."""
         return BY_USE
 
     @property

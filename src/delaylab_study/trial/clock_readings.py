@@ -8,6 +8,7 @@ difference. It needs no packets.
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 
 from delaylab.api.agents import Clock, Hello, Session
 from delaylab.api.machines import LOCAL
@@ -21,14 +22,8 @@ KEPT = 5
 
 def ahead_ns(session: Session) -> int:
     """Return how far the clock of a session's agent is ahead of this machine's, in ns."""
-    least, found = None, 0
-    for _ in range(READINGS):
-        before = time.time_ns()
-        other = session.call(Clock()).done.time_ns
-        after = time.time_ns()
-        if least is None or after - before < least:
-            least, found = after - before, other - (before + after) // 2
-    return found
+    before, other, after = _best(session)[0]
+    return other - (before + after) // 2
 
 
 def read(lab: LiveLab, agents: list[str]) -> list[ClockReading]:
@@ -40,27 +35,28 @@ def read(lab: LiveLab, agents: list[str]) -> list[ClockReading]:
         session.close()
     others = {lab.clock(agent): agent for agent in agents if lab.clock(agent) != reference}
     return [
-        reading
-        for clock, agent in others.items()
-        for reading in _best(lab, clock, agent, reference)
+        reading for clock, agent in others.items() for reading in _of(lab, clock, agent, reference)
     ]
 
 
-def _best(lab: LiveLab, clock: str, agent: str, reference: str) -> list[ClockReading]:
+def _of(lab: LiveLab, clock: str, agent: str, reference: str) -> Iterator[ClockReading]:
     session = lab.session(agent)
+    for before, other, after in _best(session)[:KEPT]:
+        yield ClockReading(
+            clock=clock,
+            reference=reference,
+            before_ns=before,
+            other_ns=other,
+            after_ns=after,
+        )
+    session.close()
+
+
+def _best(session: Session) -> list[tuple[int, int, int]]:
+    """Return times of this machine, of the agent, of this machine again; the quickest first."""
     readings = []
     for _ in range(READINGS):
         before = time.time_ns()
         other = session.call(Clock()).done.time_ns
-        after = time.time_ns()
-        readings.append(
-            ClockReading(
-                clock=clock,
-                reference=reference,
-                before_ns=before,
-                other_ns=other,
-                after_ns=after,
-            )
-        )
-    session.close()
-    return sorted(readings, key=lambda reading: reading.after_ns - reading.before_ns)[:KEPT]
+        readings.append((before, other, time.time_ns()))
+    return sorted(readings, key=lambda reading: reading[2] - reading[0])

@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 
 from delaylab.api.agents import CpuRecording, Hello, Session
-from delaylab.api.causes import CpuWindow, Drop, Task, last_drops
+from delaylab.api.causes import LOST, CpuWindow, Drop, Task, last_drops
 from delaylab.api.machines import Machine
 from delaylab.api.names import node_agent
 from delaylab.api.records import Doubt, DoubtKind, doubt
@@ -33,7 +33,6 @@ BEFORE_NS, AFTER_NS = 20_000_000, 1_000_000
 CLOCKS_NS = 1_000_000
 """The time after it that is added on other kernels, whose clocks are known less well."""
 UNTAPPED = "untapped"
-LOST = ("lost", "refused")
 Row = tuple[int | str | None, ...]
 """A row of a table, in the order of its columns (`TABLES`)."""
 

@@ -8,20 +8,11 @@ from pathlib import Path
 import pytest
 
 from delaylab_study.dataset.store import read_study
+from tests.culprit import CULPRIT
 from tests.doing.conftest import Run, as_json, skip_unless_runnable
 
 pytestmark = pytest.mark.root
 
-CULPRIT = """
-import os, time
-open("/proc/self/comm", "w").write("culprit")
-os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(60))
-while True:
-    time.sleep(0.045)
-    until = time.monotonic() + 0.005
-    while time.monotonic() < until:
-        pass
-"""
 GONE = """\
 way=$(ip -4 route show table local type local dev line)
 sleep 0.5

@@ -1,1 +1,1 @@
-"""What an injector does, cause by cause; it runs apart from the tests (`tests.truth.injector`)."""
+"""Injections of causes, one function each; `tests.truth.injector` runs them."""

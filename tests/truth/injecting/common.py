@@ -1,4 +1,4 @@
-"""What all injectors use."""
+"""Types and constants of all injectors."""
 
 import ctypes
 import time
@@ -6,7 +6,7 @@ import time
 Pairs = list[tuple[int, int]]
 """Times of start and end in ns since 1970; of a plan moments and lengths."""
 Log = tuple[Pairs, Pairs]
-"""When it was injected, and when it is in doubt."""
+"""Times of injections, and times that are in doubt."""
 LIBC = ctypes.CDLL(None, use_errno=True)
 PRIORITY = 60
 SETTLED_NS = 20_000_000

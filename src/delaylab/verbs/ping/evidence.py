@@ -246,7 +246,7 @@ class _Stretch:
 
 
 def judged_stages(packet: PingPacket, program: frozenset[int | str]) -> Sequence[Stage] | None:
-    """Return the segments by which a packet that a program sent is judged; None if it was not sent.
+    """Return the judged segments of a packet that a program sent; None if it was not sent.
 
     Without an answer it is judged by its sending. The connection of a request counts as well.
     """

@@ -13,7 +13,7 @@ from functools import partial
 from delaylab.agent.recording import CpuRecording
 from delaylab.agent.session import Session
 from delaylab.agent.wire.sessions import Hello
-from delaylab.causes.drops import Drop, last_drops
+from delaylab.causes.drops import LOST, Drop, last_drops
 from delaylab.causes.explained import Explained, WatchedPacket, explain, usual_of
 from delaylab.causes.pieces import Stage
 from delaylab.causes.records import CpuWindow
@@ -35,8 +35,6 @@ BEFORE_NS, AFTER_NS = 20_000_000, 1_000_000
 RECENT = 501
 """The packets of which the median is taken."""
 OTHER_KERNEL = "the sender has a kernel of its own, so this machine does not see its tasks"
-LOST = ("lost", "refused")
-"""Outcomes of packets that a kernel may have dropped, some of them before they were sent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,5 +246,5 @@ def recording_cpus() -> Iterator[CpuRecording]:
 
 
 def process_of(sender: Session) -> int:
-    """Return the process of the agent that a session is with, by which its tasks are known."""
+    """Return the process of a session's agent; records name its tasks by it."""
     return sender.call(Hello()).done.pid

@@ -7,12 +7,10 @@ from collections.abc import Iterator
 
 import polars as pl
 
-from delaylab.api.causes import UNSEEN_LOSS, Drop, last_drops
+from delaylab.api.causes import LOST, UNSEEN_LOSS, Drop, last_drops
 from delaylab_study.analysis.packets.table import MEASURED
 from delaylab_study.dataset.records.trial import TrialRecord
 from delaylab_study.dataset.store import Study
-
-LOST = ("lost", "refused")
 
 
 def lost(study: Study, trial: TrialRecord) -> Counter[str]:
