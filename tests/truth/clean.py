@@ -25,6 +25,7 @@ from pathlib import Path
 from pydantic import BaseModel, Field
 
 from delaylab.machines.description import cpu_name
+from tests.truth.alone import alone
 from tests.truth.page import write_part
 from tests.truth.scene import RESPONDER_CPU, SENDER_CPU, Pairs, injector
 
@@ -184,7 +185,7 @@ def echoing() -> Iterator[int]:
 @contextmanager
 def bursts() -> Iterator[None]:
     """Have a real-time program take the responder's CPU in bursts of drawn lengths."""
-    with injector("fifo", str(RESPONDER_CPU)) as started:
+    with alone(), injector("fifo", str(RESPONDER_CPU)) as started:
         assert started.stdin is not None
         started.stdin.write(json.dumps(drawn(time.time_ns() + AHEAD_NS)) + "\n")
         started.stdin.flush()

@@ -26,6 +26,7 @@ from delaylab.verbs.ping.late import LostPacket
 from delaylab.verbs.ping.reading import Reader, finish
 from delaylab.verbs.ping.result import PingPacket
 from delaylab.verbs.ping.why import WhyWatch
+from tests.truth.alone import alone
 
 SENDER_CPU, RESPONDER_CPU, ENGINE_CPU = 0, 1, 1
 INTERVAL_NS = 4_000_000
@@ -104,7 +105,7 @@ def scene(
             "links": [{"between": ["one", "two"], **(link or {})}],
         }
     )
-    with temporary(spec, accounting=False) as lab, ExitStack() as stack:
+    with alone(), temporary(spec, accounting=False) as lab, ExitStack() as stack:
         sessions = {name: lab.node_session(name) for name in ("one", "two")}
         for each in sessions.values():
             stack.callback(each.close)

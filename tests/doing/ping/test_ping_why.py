@@ -20,6 +20,7 @@ import delaylab as delaylab_api
 from delaylab.causes.words import sentence
 from tests.culprit import CULPRIT
 from tests.doing.conftest import DELAYLAB, Run, as_json
+from tests.truth.alone import alone
 from tests.truth.scene import injector
 from tests.waiting import wait_until
 
@@ -45,7 +46,7 @@ NO_RIGHTS = ("setpriv", "--bounding-set=-bpf,-perfmon,-sys_admin")
 @contextmanager
 def bursts(cpu: int) -> Iterator[None]:
     """Have a real-time program take a CPU for 5 ms, again and again to the end of the block."""
-    with injector("fifo", str(cpu)) as started:
+    with alone(), injector("fifo", str(cpu)) as started:
         assert started.stdin is not None
         start_ns = time.time_ns() + 800_000_000
         plan = [[start_ns + n * 37_000_000, 5_000_000] for n in range(BURSTS)]
@@ -97,7 +98,7 @@ def test_a_program_that_a_lab_file_starts_is_named_with_its_node(tmp_path: Path)
     file = tmp_path / "lab.yaml"
     program = f"start: [{{run: [python3, {tmp_path}/culprit.py]}}]"
     file.write_text(LAB.replace("two: {cpus: [0]}", f"two: {{cpus: [0], {program}}}"))
-    with delaylab_api.up(file) as lab:
+    with alone(), delaylab_api.up(file) as lab:
         found = lab.node("one").ping(lab.node("two"), count=200, interval="7ms", why=True).why
     assert found is not None
     named = [sentence(each) for each in found.explained]

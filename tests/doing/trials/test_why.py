@@ -10,6 +10,7 @@ import pytest
 from delaylab_study.dataset.store import read_study
 from tests.culprit import CULPRIT
 from tests.doing.conftest import Run, as_json, skip_unless_runnable
+from tests.truth.alone import alone
 
 pytestmark = pytest.mark.root
 
@@ -55,7 +56,8 @@ def test_a_dataset_says_who_made_its_packets_slow(delaylab: Run, tmp_path: Path)
     (tmp_path / "gone.sh").write_text(GONE)
     (tmp_path / "study.yaml").write_text(STUDY.replace("FOLDER", str(tmp_path)))
     dataset = tmp_path / "data"
-    delaylab("run", str(tmp_path / "study.yaml"), "--out", str(dataset))
+    with alone():
+        delaylab("run", str(tmp_path / "study.yaml"), "--out", str(dataset))
     _names_the_culprit(delaylab, dataset)
     _adds_up(delaylab, dataset)
     _says_it_of_one_trial(delaylab, dataset)
