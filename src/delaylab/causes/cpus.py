@@ -25,6 +25,11 @@ class Stretch:
         """Return how long it is."""
         return self.end_ns - self.start_ns
 
+    @property
+    def times(self) -> tuple[int, int]:
+        """Return when it begins and ends."""
+        return self.start_ns, self.end_ns
+
     def overlap_ns(self, start_ns: int, end_ns: int) -> int:
         """Return how much of it lies between two times."""
         return max(0, min(self.end_ns, end_ns) - max(self.start_ns, start_ns))

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from delaylab.causes.holds import Hold
 from delaylab.causes.pieces import Cause, CausePiece, Stage
-from delaylab.causes.records import CpuWindow, Task
+from delaylab.causes.records import CpuWindow, Task, labs_of
 from delaylab.causes.shares import CauseShare, Usual, shares, usual
-from delaylab.causes.walk import Walker, labs_of
+from delaylab.causes.walk import Walker
 
 FEWEST = 5
 """The fewest usual packets by which late ones are judged."""
@@ -19,17 +20,18 @@ class WatchedPart:
     """Segments of a packet that follow each other on one kernel, and what its CPUs did meanwhile.
 
     Times are those of its clock. `recorded` is None where no CPUs were recorded: on another kernel,
-    or, with `between`, on the way between two machines.
+    or, with `between`, on the way between two machines. `holds` say what held the packet in them.
     """
 
     stages: Sequence[Stage]
     recorded: CpuWindow | None
     between: bool = False
+    holds: Sequence[Hold] = ()
 
     def pieces(self, lab: str | None) -> list[list[CausePiece]]:
         """Return the pieces of each segment's time, for a packet that was sent in a lab."""
         if self.recorded is not None:
-            return Walker(self.recorded, lab).pieces(self.stages)
+            return Walker(self.recorded, lab).pieces(self.stages, self.holds)
         cause = Cause.BEYOND if self.between else Cause.UNKNOWN
         return [[CausePiece(cause, stage.length_ns)] for stage in self.stages]
 

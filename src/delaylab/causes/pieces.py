@@ -23,7 +23,11 @@ class Cause(StrEnum):
     BLOCKED = "blocked in the kernel"
     RECLAIM = "memory reclaim"
     TIMER = "timer"
+    QUEUE = "queue of a link"
+    RATE = "rate of a link"
+    DELAY = "delay of a link"
     LINK = "link conditions"
+    TCP = "TCP retransmission"
     BEYOND = "beyond this machine"
     UNKNOWN = "unknown"
 
@@ -54,7 +58,7 @@ class CausePiece:
     """A piece of a segment's time: its cause, and the task that was the cause, IDLE if none was.
 
     Of a wait for a CPU and of interrupts `task` is who had the CPU; of a stop it is who sent the
-    signal. `of` is the task that the packet waited for.
+    signal. `of` is the task that the packet waited for. `where` says what held it (`Hold.where`).
     """
 
     cause: Cause
@@ -62,3 +66,4 @@ class CausePiece:
     task: int = IDLE
     of: int = IDLE
     cpu: int | None = None
+    where: str = ""

@@ -10,6 +10,8 @@ WRAP = 1 << 32
 """The number at which counts of the recorder begin anew."""
 OF_KERNEL = 1 << 32
 """The numbers of tasks for each kernel, where there are those of several (`numbered_from`)."""
+LINK = "link."
+"""The start of the places of link engines."""
 IDLE = 0
 """The task of a CPU that has nothing to do."""
 
@@ -89,6 +91,11 @@ class Task:
     group: str = ""
 
     @property
+    def of_engine(self) -> bool:
+        """Return True for a task of a link engine."""
+        return (self.place or "").startswith(LINK)
+
+    @property
     def part(self) -> str | None:
         """Return its place and lab, such as `node.one of home`; None outside of labs."""
         return None if self.place is None else part_of(self.place, self.lab or "")
@@ -97,6 +104,16 @@ class Task:
 def part_of(place: str, lab: str) -> str:
     """Return the name of a part of a lab that no other lab's part has."""
     return f"{place} of {lab}"
+
+
+def labs_of(tasks: Iterable[Task], by: frozenset[int | str]) -> set[str]:
+    """Return the labs of the tasks of these processes or parts of labs."""
+    return {task.lab for task in tasks if task.lab is not None and is_of(task, by)}
+
+
+def is_of(task: Task, by: frozenset[int | str]) -> bool:
+    """Return True for a task of one of these processes or parts of labs."""
+    return task.process in by or task.part in by
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -26,6 +26,7 @@ class CauseShare:
     """A cause's share of a packet's excess in ns, in one segment.
 
     `task` is the task that was the cause, `of` the one that was kept waiting; IDLE if it was none.
+    `where` says what held the packet (`Hold.where`), "" if it was a task.
     """
 
     segment: int
@@ -33,6 +34,7 @@ class CauseShare:
     ns: int
     task: int = IDLE
     of: int = IDLE
+    where: str = ""
 
 
 def usual(quiet: Iterable[PacketPieces], segments: int) -> Usual:
@@ -89,14 +91,14 @@ def _divided(
     segment: int, cause: Cause, over: int, pieces: Sequence[CausePiece]
 ) -> list[CauseShare]:
     """Divide the excess of a cause among the tasks that were the cause; the parts add up to it."""
-    tasks = Counter[tuple[int, int]]()
+    tasks = Counter[tuple[int, int, str]]()
     for piece in pieces:
         if piece.cause == cause:
-            tasks[piece.task, piece.of] += piece.ns
+            tasks[piece.task, piece.of, piece.where] += piece.ns
     found, left, of = [], over, tasks.total()
-    for (task, waited), ns in tasks.most_common():
+    for (task, waited, where), ns in tasks.most_common():
         part = round(left * ns / of)
-        found.append(CauseShare(segment, cause, part, task, waited))
+        found.append(CauseShare(segment, cause, part, task, waited, where))
         left, of = left - part, of - ns
     return found
 

@@ -9,9 +9,9 @@ from enum import Enum
 from itertools import islice
 
 from delaylab.causes.cpus import Stretch
-from delaylab.causes.records import CpuRecord, CpuWindow, How, What
+from delaylab.causes.records import IDLE, CpuRecord, CpuWindow, How, What
 
-SIGCONT = 18
+SIGCONT, SIGSTOP = 18, 19
 AT_ONCE_NS = 100_000
 """The time within which a signal wakes the task that gets it, before or after it is recorded."""
 
@@ -162,3 +162,31 @@ def _was(state: State | None, event: _Event) -> State:
     if event.before == State.STOPPED and state in SLEEPS:
         return State.STOPPED
     return state if event.before == State.WAITING and state in PAUSES else State.UNKNOWN
+
+
+def reclaims(recorded: CpuWindow) -> dict[int, list[Stretch]]:
+    """Return the times for which tasks looked for memory."""
+    found: dict[int, list[Stretch]] = {}
+    for records in recorded.records.values():
+        for each in records:
+            if each.what == What.RECLAIM:
+                since_ns = each.time_ns - each.length_ns
+                time = Stretch(start_ns=since_ns, end_ns=each.time_ns)
+                found.setdefault(each.task, []).append(time)
+    return found
+
+
+def stopper(task: int, stopped_ns: int, recorded: CpuWindow) -> int:
+    """Return the task that sent the signal that stopped another; IDLE if it was not seen."""
+    known = recorded.tasks.get(task)
+    process = known.process if known else task
+    sent = [
+        record
+        for records in recorded.records.values()
+        for record in records
+        if record.what == What.SIGNAL
+        and record.number == SIGSTOP
+        and record.time_ns <= stopped_ns
+        and record.task in (task, process)
+    ]
+    return max(sent, key=lambda record: record.time_ns).other if sent else IDLE

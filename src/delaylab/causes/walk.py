@@ -9,15 +9,16 @@ goes on there. So chains are followed: late because ksoftirqd waited because a p
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from itertools import takewhile
 
 from delaylab.causes.cpus import CpuTime, LongInterrupt, Stretch
+from delaylab.causes.holds import OF_LINKS, Hold, holds_within
 from delaylab.causes.mended import mended
 from delaylab.causes.pieces import ON_CPU, Cause, CausePiece, Stage
-from delaylab.causes.records import IDLE, CpuRecord, CpuWindow, How, Task, What
-from delaylab.causes.tasks import SLEEPS, InState, State, timeline
+from delaylab.causes.records import IDLE, CpuRecord, CpuWindow, How, Task, What, is_of, labs_of
+from delaylab.causes.tasks import SLEEPS, InState, State, reclaims, stopper, timeline
 
 STEPS = 5_000
 """The most steps back through one segment; a walk that needs more goes in a circle."""
@@ -29,12 +30,11 @@ LONG_IDLE_NS = 1_000_000
 The wake-up of an idle CPU takes some 100 µs at most; a quota is given anew every 100 ms. Kernels
 before Linux 6.18 do not say that a task waits for it which was woken meanwhile.
 """
-SIGSTOP = 19
 KSOFTIRQD = "ksoftirqd/"
 HANDED = frozenset({How.BY_TASK, How.BY_NETWORK})
 """The wakings by which a task hands a packet on; a timer or an interrupt hands none on."""
-LINK = "link."
-"""The start of the places of link engines."""
+AT_ONCE_NS = 200_000
+"""The time within which a packet that one link lets go comes to the next without a wait."""
 
 
 @dataclass(slots=True)
@@ -42,13 +42,15 @@ class _Place:
     """A place on the way back: a time, and the task that had the packet; None if unknown.
 
     `receiver` is the task that the packet came to at the end of the segment, if that is known.
-    `came` is the waking by which a packet came that nobody here had in the segment.
+    `came` is the waking by which a packet came that nobody here had in the segment. With
+    `links_known` it is known when links held the packet: what else an engine slept was not for it.
     """
 
     now_ns: int
     task: int | None
     receiver: int | None = None
     came: CpuRecord | None = None
+    links_known: bool = False
 
 
 class Walker:
@@ -74,11 +76,11 @@ class Walker:
         self._lab = lab
         self._labs: set[str] = set()
 
-    def pieces(self, stages: Sequence[Stage]) -> list[list[CausePiece]]:
+    def pieces(self, stages: Sequence[Stage], holds: Sequence[Hold] = ()) -> list[list[CausePiece]]:
         """Return the pieces of each segment's time, the last one first; they add up to it.
 
         The segments follow each other in time. The task that has a packet at the start of one has
-        it at the end of the one before.
+        it at the end of the one before. `holds` say what held the packet, whatever any CPU did.
         """
         self._senders = stages[-1].by or frozenset()
         of_sender = labs_of(self.recorded.tasks.values(), self._senders)
@@ -91,17 +93,47 @@ class Walker:
             place = _Place(stage.end_ns, holder)
             if stage.by is not None and not stage.timer:
                 place.receiver = place.task
-            pieces = [piece for piece in self._back(place, stage) if piece.ns]
-            if place.now_ns > stage.start_ns:
-                left = place.now_ns - stage.start_ns
-                cause = Cause.BEYOND if outside else Cause.UNKNOWN
-                pieces.append(CausePiece(cause, left, of=place.task or IDLE))
-            found.append(pieces)
+            lost = Cause.BEYOND if outside else Cause.UNKNOWN
+            pieces = self._around(place, stage, list(holds_within(holds, *stage.times)), lost)
+            found.append([piece for piece in pieces if piece.ns])
             task, came = place.task, place.came
             if task is not None and task == place.receiver:
                 # The receiver ran when the packet came, so that nobody had to wake it.
                 task = self._at_work(stage.start_ns, None, without=task) or task
         return found[::-1]
+
+    def _around(
+        self, place: _Place, stage: Stage, holds: Sequence[Hold], lost: Cause
+    ) -> Iterator[CausePiece]:
+        """Yield the pieces back to a segment's start, and the times for which it was held.
+
+        Time for which the trace is lost has the cause `lost`. `holds` come with the last one first.
+        """
+        place.links_known = any(hold.cause in OF_LINKS for hold in holds)
+        for number, hold in enumerate(holds):
+            yield from self._all_back(place, replace(stage, start_ns=hold.end_ns), lost)
+            yield CausePiece(hold.cause, hold.length_ns, where=hold.where)
+            before = holds[number + 1].end_ns if number + 1 < len(holds) else None
+            place.now_ns, place.receiver = hold.start_ns, None
+            place.task = self._handed_over(hold.start_ns, before)
+        yield from self._all_back(place, stage, lost)
+
+    def _all_back(self, place: _Place, stage: Stage, lost: Cause) -> Iterator[CausePiece]:
+        yield from self._back(place, stage)
+        if place.now_ns > stage.start_ns:
+            yield CausePiece(lost, place.now_ns - stage.start_ns, of=place.task or IDLE)
+            place.now_ns = stage.start_ns
+
+    def _handed_over(self, time_ns: int, released_ns: int | None) -> int | None:
+        """Return the task that ran when a packet came to what held it; None if it is not known.
+
+        `released_ns` is when another link let the packet go before: then the engine itself may have
+        handed it over, as the kernel of a router forwards within the engine's own call.
+        """
+        engine = self._at_work(time_ns, None, engines=True)
+        if released_ns is not None and time_ns - released_ns < AT_ONCE_NS and engine is not None:
+            return engine
+        return self._at_work(time_ns, None, engines=False) or engine
 
     def _holder(
         self, stage: Stage, task: int | None, came: CpuRecord | None
@@ -169,8 +201,8 @@ class Walker:
             if state.state in (State.RUNNING, State.WAITING):
                 yield from self._on_cpu(state, task, since_ns, now_ns)
             elif state.state == State.STOPPED:
-                stopper = self._stopper(task, state.start_ns)
-                yield CausePiece(Cause.STOPPED, now_ns - since_ns, stopper, task)
+                by = stopper(task, state.start_ns, self.recorded)
+                yield CausePiece(Cause.STOPPED, now_ns - since_ns, by, task)
             elif state.state == State.THROTTLED:
                 yield CausePiece(Cause.QUOTA, now_ns - since_ns, of=task)
             elif state.state == State.BLOCKED:
@@ -192,6 +224,13 @@ class Walker:
             else:
                 yield CausePiece(Cause.UNKNOWN, now_ns - since_ns, of=task)
             return
+        known = self.recorded.tasks.get(task)
+        of_engine = known is not None and known.of_engine
+        if of_engine and place.links_known:
+            # No link holds the packet any more: the engine has yet to send it.
+            place.now_ns = since_ns
+            yield from self._late_timer(waking, task, since_ns, now_ns)
+            return
         if waking.how in HANDED and self._had_packet(waking, start_ns):
             place.task = waking.other
             return
@@ -208,10 +247,9 @@ class Walker:
             yield CausePiece(cause, now_ns - start_ns, of=task)
             return
         place.now_ns = since_ns
-        known = self.recorded.tasks.get(task)
         if timer:
             yield from self._late_timer(waking, task, since_ns, now_ns)
-        elif known is not None and (known.place or "").startswith(LINK):
+        elif of_engine:
             yield CausePiece(Cause.LINK, now_ns - since_ns, of=task)
         else:
             yield CausePiece(Cause.TIMER, now_ns - since_ns, of=task)
@@ -237,13 +275,20 @@ class Walker:
             yield CausePiece(cause, part.ns, part.task or IDLE, task, state.cpu)
 
     def _at_work(
-        self, time_ns: int, by: frozenset[int | str] | None, without: int = IDLE
+        self,
+        time_ns: int,
+        by: frozenset[int | str] | None,
+        without: int = IDLE,
+        engines: bool | None = None,
     ) -> int | None:
-        """Return the task that ran at a time, and that may have a packet; None if there is none."""
+        """Return the task that ran at a time, and that may have a packet; None if there is none.
+
+        `engines` says if it is a link engine; None if it may be one.
+        """
         running = [run.task for cpu in self.cpus.values() if (run := cpu.run_at(time_ns))]
         for task in filter(None, running):
             known = self.recorded.tasks.get(task)
-            if known is None or task == without:
+            if known is None or task == without or engines not in (None, known.of_engine):
                 continue
             if self._carries(known) if by is None else is_of(known, by):
                 return task
@@ -327,43 +372,6 @@ class Walker:
         """Return the last time before another one for which a task looked for memory."""
         found = (each for each in self._reclaims.get(task, ()) if each.start_ns < time_ns)
         return max(found, key=lambda each: each.end_ns, default=None)
-
-    def _stopper(self, task: int, stopped_ns: int) -> int:
-        """Return the task that sent the signal that stopped this one; IDLE if it was not seen."""
-        known = self.recorded.tasks.get(task)
-        process = known.process if known else task
-        sent = [
-            record
-            for records in self.recorded.records.values()
-            for record in records
-            if record.what == What.SIGNAL
-            and record.number == SIGSTOP
-            and record.time_ns <= stopped_ns
-            and record.task in (task, process)
-        ]
-        return max(sent, key=lambda record: record.time_ns).other if sent else IDLE
-
-
-def reclaims(recorded: CpuWindow) -> dict[int, list[Stretch]]:
-    """Return the times for which tasks looked for memory."""
-    found: dict[int, list[Stretch]] = {}
-    for records in recorded.records.values():
-        for each in records:
-            if each.what == What.RECLAIM:
-                since_ns = each.time_ns - each.length_ns
-                time = Stretch(start_ns=since_ns, end_ns=each.time_ns)
-                found.setdefault(each.task, []).append(time)
-    return found
-
-
-def labs_of(tasks: Iterable[Task], by: frozenset[int | str]) -> set[str]:
-    """Return the labs of the tasks of these processes or parts of labs."""
-    return {task.lab for task in tasks if task.lab is not None and is_of(task, by)}
-
-
-def is_of(task: Task, by: frozenset[int | str]) -> bool:
-    """Return True for a task of one of these processes or parts of labs."""
-    return task.process in by or task.part in by
 
 
 def _cause(to: What, task: int | None, state: InState, *, limited: bool) -> Cause:

@@ -44,7 +44,11 @@ def cause(share: CauseShare, found: Explained) -> str:
         Cause.BLOCKED: f"{of} was blocked in the kernel",
         Cause.RECLAIM: f"{of} looked for memory that could be freed",
         Cause.TIMER: f"{of} slept until a timer",
+        Cause.QUEUE: f"in the queue of {share.where}",
+        Cause.RATE: f"at the rate of {share.where}",
+        Cause.DELAY: f"delayed by {share.where}, as configured",
         Cause.LINK: f"{of} delayed it as configured",
+        Cause.TCP: f"TCP of {share.where} waited before it sent the segment again",
         Cause.BEYOND: "beyond this machine",
         Cause.UNKNOWN: "unknown",
     }[share.cause]

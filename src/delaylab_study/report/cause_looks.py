@@ -20,9 +20,10 @@ TOGETHER: Mapping[str, tuple[Cause, ...]] = {
     "quota": (Cause.QUOTA,),
     "interrupts": (Cause.SOFTIRQ, Cause.INTERRUPT),
     "steal": (Cause.STOLEN,),
-    "link": (Cause.LINK,),
+    "link queue": (Cause.QUEUE,),
+    "link": (Cause.RATE, Cause.DELAY, Cause.LINK),
     "computing": (Cause.OWN,),
-    "other": (Cause.STOPPED, Cause.BLOCKED, Cause.RECLAIM, Cause.TIMER, Cause.BEYOND),
+    "other": (Cause.STOPPED, Cause.BLOCKED, Cause.RECLAIM, Cause.TIMER, Cause.TCP, Cause.BEYOND),
     "unknown": (Cause.UNKNOWN,),
 }
 """The causes that are shown together, by the name that they have then."""
@@ -33,6 +34,7 @@ COLOURS = {
     "quota": "#cc79a7",
     "interrupts": "#f0e442",
     "steal": "#e69f00",
+    "link queue": "#004266",
     "link": "#0072b2",
     "computing": "#009e73",
     "other": "#8a939c",

@@ -1,0 +1,35 @@
+"""Times in which it is known what held a packet, whatever any CPU did meanwhile."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from delaylab.causes.cpus import Stretch
+from delaylab.causes.pieces import Cause
+
+OF_LINKS = frozenset({Cause.QUEUE, Cause.RATE, Cause.DELAY})
+"""What a link is configured to do to a packet, as its engine recorded it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hold(Stretch):
+    """A time for which something held a packet: a link, or TCP that waited before it sent again.
+
+    `where` says which one, such as "line from one" of a link, or "node.two" of TCP.
+    """
+
+    cause: Cause
+    where: str
+
+
+def holds_within(holds: Sequence[Hold], start_ns: int, end_ns: int) -> Iterator[Hold]:
+    """Yield the parts of holds between two times, the last one first; none overlap.
+
+    Of two that overlap the later one is cut: a packet is held by the first until it leaves it.
+    """
+    for hold in sorted(holds, key=lambda each: (each.start_ns, each.end_ns), reverse=True):
+        first_ns, last_ns = max(hold.start_ns, start_ns), min(hold.end_ns, end_ns)
+        if first_ns < last_ns:
+            yield replace(hold, start_ns=first_ns, end_ns=last_ns)
+            end_ns = first_ns
