@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from delaylab.causes.holds import Hold
+from delaylab.causes.holds import Hold, holds_within
 from delaylab.causes.pieces import Cause, CausePiece, Stage
 from delaylab.causes.records import CpuWindow, Task, labs_of
 from delaylab.causes.shares import CauseShare, Usual, shares, usual
@@ -33,7 +33,16 @@ class WatchedPart:
         if self.recorded is not None:
             return Walker(self.recorded, lab).pieces(self.stages, self.holds)
         cause = Cause.BEYOND if self.between else Cause.UNKNOWN
-        return [[CausePiece(cause, stage.length_ns)] for stage in self.stages]
+        return [list(_held(stage, self.holds, cause)) for stage in self.stages]
+
+
+def _held(stage: Stage, holds: Sequence[Hold], otherwise: Cause) -> Iterator[CausePiece]:
+    """Yield the times of a segment for which something held the packet, and the rest of it."""
+    left_ns = stage.length_ns
+    for hold in holds_within(holds, *stage.times):
+        left_ns -= hold.length_ns
+        yield CausePiece(hold.cause, hold.length_ns, where=hold.where)
+    yield CausePiece(otherwise, left_ns)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,9 +57,11 @@ class WatchedPacket:
     lab: str | None = None
 
     @staticmethod
-    def of_one(stages: Sequence[Stage], recorded: CpuWindow) -> WatchedPacket:
-        """Return a packet with the records of one machine alone."""
-        return WatchedPacket(parts=[WatchedPart(stages=stages, recorded=recorded)])
+    def of_one(
+        stages: Sequence[Stage], recorded: CpuWindow, holds: Sequence[Hold] = ()
+    ) -> WatchedPacket:
+        """Return a packet with the records of one machine alone, and what held it."""
+        return WatchedPacket(parts=[WatchedPart(stages=stages, recorded=recorded, holds=holds)])
 
     @property
     def segments(self) -> int:

@@ -15,9 +15,11 @@ from delaylab.agent.session import Session
 from delaylab.agent.wire.sessions import Hello
 from delaylab.causes.drops import LOST, Drop, last_drops
 from delaylab.causes.explained import Explained, WatchedPacket, explain, usual_of
+from delaylab.causes.holds import Hold
 from delaylab.causes.pieces import Stage
 from delaylab.causes.records import CpuWindow
 from delaylab.causes.shares import Usual
+from delaylab.causes.tcp import BOTH, Connection, tcp_holds
 from delaylab.machines import LOCAL
 from delaylab.verbs.ping.late import LATE_NS, LateFound, LostPacket
 from delaylab.verbs.ping.result import PingPacket
@@ -51,14 +53,16 @@ class WhyWatch:
     """The packets of a ping that are looked at, and why the late ones were late.
 
     `by` is the process that sends, or the part of a lab. `listeners` are called for late packets,
-    and for lost ones. `probe` is the number of the probe, without which no loss is looked at. A
-    packet is late if it takes `late_ns` longer than the median.
+    and for lost ones. `probe` is the number of the probe, without which no loss is looked at, and
+    `service_port` the port that it asks. A packet is late if it takes `late_ns` longer than the
+    median.
     """
 
     recording: CpuRecording
     by: frozenset[int | str]
     listeners: Sequence[OnLate] = ()
     probe: int | None = None
+    service_port: int = 0
     late_ns: int = LATE_NS
     explained: list[Explained] = field(default_factory=list)
     lost: list[LostPacket] = field(default_factory=list)
@@ -91,10 +95,10 @@ class WhyWatch:
             for each in self.listeners:
                 each.late()
             if _has_room(self._looked_at, at_ns):
-                self._ask(stages, partial(self._note_late, packet.seq, stages))
+                self._ask(stages, partial(self._note_late, packet, stages))
         elif self._seen <= FIRST or at_ns >= self._next_usual_ns:
             self._next_usual_ns = at_ns + EVERY_NS
-            self._ask(stages, partial(self._note_usual, packet.seq, took_ns, stages))
+            self._ask(stages, partial(self._note_usual, packet, took_ns, stages))
 
     def end(self) -> LateFound:
         """End the recording; return what was found."""
@@ -140,17 +144,25 @@ class WhyWatch:
     def _ask(self, stages: list[Stage], then: Callable[[CpuWindow], None]) -> None:
         self.recording.ask(stages[0].start_ns - BEFORE_NS, stages[-1].end_ns + AFTER_NS, then)
 
-    def _note_usual(self, seq: int, took_ns: int, stages: list[Stage], recorded: CpuWindow) -> None:
-        self._usual.append((seq, took_ns, WatchedPacket.of_one(stages, recorded)))
+    def _note_usual(
+        self, packet: PingPacket, took_ns: int, stages: list[Stage], recorded: CpuWindow
+    ) -> None:
+        self._usual.append((packet.seq, took_ns, self._watched(packet, stages, recorded)))
 
-    def _note_late(self, seq: int, stages: list[Stage], recorded: CpuWindow) -> None:
+    def _note_late(self, packet: PingPacket, stages: list[Stage], recorded: CpuWindow) -> None:
         expected = self._expected_of(len(stages))
         if expected is None:
             return
-        found = explain(seq, WatchedPacket.of_one(stages, recorded), expected)
+        found = explain(packet.seq, self._watched(packet, stages, recorded), expected)
         self.explained.append(found)
         for each in self.listeners:
             each.explained(found)
+
+    def _watched(
+        self, packet: PingPacket, stages: list[Stage], recorded: CpuWindow
+    ) -> WatchedPacket:
+        holds = holds_of(packet, stages, self.service_port, recorded)
+        return WatchedPacket.of_one(stages, recorded, holds)
 
     def _expected_of(self, segments: int) -> Usual | None:
         """Return what usual packets take; it is worked out anew when there are more of them."""
@@ -179,29 +191,51 @@ def _has_room(looked_at: deque[int], at_ns: int) -> bool:
 
 
 def stages_of(packet: PingPacket, program: frozenset[int | str]) -> list[Stage] | None:
-    """Return the segments of an answered packet that a program sent; None without its times."""
+    """Return the segments of an answered packet that a program sent; None without its times.
+
+    A connection that was opened for it is one of them.
+    """
     sent_ns, rtt_ns = packet.sent_ns, packet.rtt_user_ns
-    if sent_ns is None or rtt_ns is None or packet.handshake_ns is not None:
+    if sent_ns is None or rtt_ns is None:
         return None
-    due_ns = sent_ns - max(0, packet.slip_ns or 0)
-    late = Stage(start_ns=due_ns, end_ns=sent_ns, by=program, timer=True)
+    begun_ns = sent_ns - packet.opening_ns
+    due_ns = begun_ns - max(0, packet.slip_ns or 0)
+    before = [Stage(start_ns=due_ns, end_ns=begun_ns, by=program, timer=True)]
+    if packet.handshake_ns is not None:
+        before.append(Stage(start_ns=begun_ns, end_ns=sent_ns, by=program))
     left_ns, kernel_ns = packet.left_ns, packet.rtt_kernel_ns
     end_ns = sent_ns + rtt_ns
     if left_ns is None or kernel_ns is None:
-        return [late, Stage(start_ns=sent_ns, end_ns=end_ns, by=program)]
+        return [*before, Stage(start_ns=sent_ns, end_ns=end_ns, by=program)]
     return [
-        late,
+        *before,
         Stage(start_ns=sent_ns, end_ns=left_ns),
         Stage(start_ns=left_ns, end_ns=left_ns + kernel_ns),
         Stage(start_ns=left_ns + kernel_ns, end_ns=end_ns, by=program),
     ]
 
 
+def holds_of(
+    packet: PingPacket, stages: Sequence[Stage], service_port: int, recorded: CpuWindow
+) -> list[Hold]:
+    """Return the times for which TCP held a packet, by what its connection sent again."""
+    if packet.port is None:
+        return []
+    connection = Connection(port=packet.port, service_port=service_port)
+    # What is sent again once the answer is here is of no matter to it.
+    came_ns = stages[-1].end_ns
+    if packet.left_ns is not None and packet.rtt_kernel_ns is not None:
+        came_ns = packet.left_ns + packet.rtt_kernel_ns
+    sent = [(stage, BOTH) for stage in stages[1:] if stage.start_ns < came_ns]
+    again = connection.sent_again(recorded.retransmissions)
+    return tcp_holds(sent, again, since_ns=stages[0].end_ns)
+
+
 def took_of(packet: PingPacket) -> int | None:
-    """Return a packet's round trip plus its slip; None without an answer."""
+    """Return a packet's round trip plus its slip and its handshake; None without an answer."""
     if packet.rtt_user_ns is None:
         return None
-    return packet.rtt_user_ns + max(0, packet.slip_ns or 0)
+    return packet.rtt_user_ns + packet.opening_ns + max(0, packet.slip_ns or 0)
 
 
 @contextmanager
