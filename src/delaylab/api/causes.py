@@ -5,6 +5,7 @@ from __future__ import annotations
 from delaylab.causes.cpus import CpuTime
 from delaylab.causes.drops import LOST, UNSEEN_LOSS, Drop, last_drops
 from delaylab.causes.explained import Explained, WatchedPacket, WatchedPart, explain, usual_of
+from delaylab.causes.holds import Hold, holds_within
 from delaylab.causes.mended import mended
 from delaylab.causes.pieces import Cause, Stage
 from delaylab.causes.records import (
@@ -13,6 +14,7 @@ from delaylab.causes.records import (
     CpuRecord,
     CpuWindow,
     How,
+    Retransmission,
     Task,
     What,
     by_cpu,
@@ -21,21 +23,29 @@ from delaylab.causes.records import (
     part_of,
 )
 from delaylab.causes.shares import CauseShare
+from delaylab.causes.tcp import BOTH, HERE, Connection, Leg, SentAgain, tcp_holds
 from delaylab.causes.words import cause, task_name
 
 __all__ = [
+    "BOTH",
+    "HERE",
     "IDLE",
     "LOST",
     "OF_KERNEL",
     "UNSEEN_LOSS",
     "Cause",
     "CauseShare",
+    "Connection",
     "CpuRecord",
     "CpuTime",
     "CpuWindow",
     "Drop",
     "Explained",
+    "Hold",
     "How",
+    "Leg",
+    "Retransmission",
+    "SentAgain",
     "Stage",
     "Task",
     "WatchedPacket",
@@ -44,11 +54,13 @@ __all__ = [
     "by_cpu",
     "cause",
     "explain",
+    "holds_within",
     "last_drops",
     "mended",
     "moved",
     "numbered_from",
     "part_of",
     "task_name",
+    "tcp_holds",
     "usual_of",
 ]

@@ -106,6 +106,14 @@ TASKS = {
     "part": pl.String,
     "agent": pl.Boolean,
 }
+RETRANSMISSIONS = {
+    "window": pl.UInt32,
+    "time_ns": pl.Int64,
+    "first_ns": pl.Int64,
+    "leg": pl.String,
+    "needless": pl.Boolean,
+    "part": pl.String,
+}
 DROPS = {
     "machine": pl.String,
     "clock": pl.String,
@@ -130,13 +138,14 @@ TABLES: dict[str, Schema] = {
     "windows": WINDOWS,
     "cpus": CPUS,
     "tasks": TASKS,
+    "retransmissions": RETRANSMISSIONS,
     "drops": DROPS,
 }
 ADDED = {"hosts": {"machine": LOCAL_NAME}}
 """Columns that tables of earlier versions lack, and the value that all their rows have."""
 OF_ROUTERS = frozenset({"changes", "wrong", "fates"})
 """Tables of a trial whose lab has routing daemons."""
-OF_CPUS = ("windows", "cpus", "tasks", "drops")
+OF_CPUS = ("windows", "cpus", "tasks", "retransmissions", "drops")
 """Tables of a trial whose probe has `causes`."""
 OPTIONAL = frozenset({"answers", "progress", "comparisons", *OF_CPUS}) | OF_ROUTERS
 """Tables that a trial has only if there is something in them."""
@@ -146,9 +155,9 @@ OF_ANSWERS = frozenset({"handshake_ns", "tls_ns", "whole_ns", "status"})
 """Columns that are null where an answer has no such thing."""
 OF_TASKS = frozenset({"how", "program", "lab", "part"})
 """Columns that are null where nothing is known of a task, or a record has no such thing."""
-NULLABLE = frozenset({"sent_ns", "slip_ns", "end_ns"}) | OF_ANSWERS | OF_TASKS
-"""Columns that may be null: of a packet that was not sent, of what has not ended, of answers, of
-tasks."""
+NULLABLE = frozenset({"sent_ns", "slip_ns", "end_ns", "first_ns"}) | OF_ANSWERS | OF_TASKS
+"""Columns that may be null: of a packet that was not sent, of what has not ended, of a SYN, of
+answers, of tasks."""
 EPOCH = "since the Unix epoch"
 MEANINGS: dict[str, dict[str, str]] = {
     "stamps": {
@@ -279,6 +288,17 @@ MEANINGS: dict[str, dict[str, str]] = {
         "lab": "The lab that it runs in; null outside of labs.",
         "part": "The part of the lab, such as `node.one` or `link.here`; null outside of labs.",
         "agent": "True for an agent of delaylab.",
+    },
+    "retransmissions": {
+        "window": "The window that it is in: that of the end of the packet's TCP connection that "
+        "sent a segment again.",
+        "time_ns": f"When it did, {EPOCH}.",
+        "first_ns": "When the first of what the other end had not acknowledged was sent first, "
+        f"{EPOCH}; null of a SYN.",
+        "leg": "The end that sent it again: `request` is the sender of the packet, `reply` the "
+        "service.",
+        "needless": "True if the other end had the segment already, and its kernel was watched.",
+        "part": "The part of the lab that sent it, such as `node.one`; null outside of labs.",
     },
     "drops": {
         "machine": "The machine whose kernel dropped the packet, or the node with one of its own.",
