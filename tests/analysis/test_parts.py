@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from delaylab.api.causes import Cause, CpuWindow
+from delaylab.api.causes import Cause, CpuWindow, Hold
 from delaylab_study.analysis.causes.parts import Passed, parts, stages
 
 HERE, FAR, GUEST = "here", "far", "guest"
@@ -54,6 +54,19 @@ def test_what_a_kernel_without_records_had_is_unknown() -> None:
     *_, last = parts(0, way, {HERE: WINDOWS[HERE]}, MACHINES)
     (piece,) = last.pieces("lab")[0]
     assert (piece.cause, piece.ns) == (Cause.UNKNOWN, 150)
+
+
+def test_what_held_the_packet_is_by_the_clock_of_the_kernel_that_had_it() -> None:
+    way = passed((0, HERE), (100, HERE), (300, FAR), (450, FAR), (700, HERE))
+    times = ((50, 100), (150, 250), (320, 420), (440, 460))
+    holds = [Hold(start_ns=one, end_ns=two, cause=Cause.TCP, where="") for one, two in times]
+    found = parts(0, way, WINDOWS, MACHINES, holds)
+    assert [[each.times for each in part.holds] for part in found] == [
+        [(50, 100)],
+        [(150, 250)],
+        [(7_440, 7_450), (7_320, 7_420)],
+        [(450, 460)],
+    ]
 
 
 @given(
