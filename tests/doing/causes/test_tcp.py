@@ -61,12 +61,14 @@ probe: {from: one, to: two, protocol: http, port: 8000, connections: keep-alive,
   interval: 40ms, at_rest: 24, causes: true, late: 3s}
 scales: {quick: {repeat: 1}}
 """
-BEFORE, PACKETS = 30, 60
+BEFORE, PACKETS = 20, 40
 """The packets before the link changes, which say what is usual, and all of them."""
 MOMENT_S = 0.1
 LATE_NS = 150_000_000
 """Less than the shortest timer of TCP, 200 ms, and more than anything else takes here."""
 NEAR = 0.1
+WITHIN_S = 180
+"""On a busy machine hundreds of thousands of records are looked at."""
 
 
 @dataclass
@@ -118,13 +120,13 @@ def during(lab: LiveLab, *, keep_alive: bool, node: str | None, **change: str) -
 
     beside = threading.Thread(target=ask)
     beside.start()
-    assert asked.usual.wait(60)
+    assert asked.usual.wait(WITHIN_S)
     line = RunningLab(lab).link("line")
     before = {"loss": "0%", "delay": "2ms"}
     line.set(node=node, **change)
     time.sleep(MOMENT_S)
     line.set(node=node, **{name: before[name] for name in change})
-    beside.join(60)
+    beside.join(WITHIN_S)
     (found,) = asked.found
     assert (found.sent, found.replied) == (PACKETS, PACKETS)
     return found
@@ -176,7 +178,7 @@ def test_a_segment_that_came_late_and_was_sent_again_for_nothing_is_not_tcp_s(
     found = explained(during(lab, keep_alive=True, node="one", delay="300ms"))
     assert sent_again(lab, "one") > before
     assert any(each.excess_ns >= LATE_NS for each in found)
-    assert not any(of_tcp(each) for each in found)
+    assert not [each for each in found if of_tcp(each)]
 
 
 def test_a_dataset_names_the_node_and_the_segment(delaylab: Run, tmp_path: Path) -> None:

@@ -34,6 +34,11 @@ MOST_LATE_PER_S = 50
 """The most late packets in a second that are looked at."""
 BEFORE_NS, AFTER_NS = 20_000_000, 1_000_000
 """The time around a packet of which records are read: a task may have waited before it was due."""
+COPY_NS = 1_000_000_000
+"""The longest wait for the copy of a request that was sent again for nothing and is under way.
+
+It is under way for no longer than the request took with its answer.
+"""
 RECENT = 501
 """The packets of which the median is taken."""
 OTHER_KERNEL = "the sender has a kernel of its own, so this machine does not see its tasks"
@@ -78,9 +83,11 @@ class WhyWatch:
     _looked_for: deque[int] = field(default_factory=lambda: deque(maxlen=MOST_LATE_PER_S))
     _expected: dict[int, tuple[int, Usual]] = field(default_factory=dict)
     _seen: int = 0
+    _held_back: list[tuple[int, Callable[[], None]]] = field(default_factory=list)
 
     def add(self, packet: PingPacket) -> None:
         """Look at a packet, if it is late or lost, or now and then if it is not."""
+        self._ask_due(time.time_ns())
         if packet.outcome in LOST:
             self._look_for(packet.seq)
         stages, took_ns = stages_of(packet, self.by), took_of(packet)
@@ -95,13 +102,17 @@ class WhyWatch:
             for each in self.listeners:
                 each.late()
             if _has_room(self._looked_at, at_ns):
-                self._ask(stages, partial(self._note_late, packet, stages))
+                wait_ns = 0 if packet.port is None else min(took_ns, COPY_NS)
+                self._ask(stages, partial(self._note_late, packet, stages), wait_ns)
         elif self._seen <= FIRST or at_ns >= self._next_usual_ns:
             self._next_usual_ns = at_ns + EVERY_NS
             self._ask(stages, partial(self._note_usual, packet, took_ns, stages))
 
     def end(self) -> LateFound:
         """End the recording; return what was found."""
+        last_ns = max((due_ns for due_ns, _ in self._held_back), default=0)
+        time.sleep(max(0, last_ns - time.time_ns()) / 1e9)
+        self._ask_due(last_ns)
         self.recording.end()
         return LateFound(
             late=self.late,
@@ -141,8 +152,20 @@ class WhyWatch:
         self._recent.append(took_ns)
         insort(self._sorted, took_ns)
 
-    def _ask(self, stages: list[Stage], then: Callable[[CpuWindow], None]) -> None:
-        self.recording.ask(stages[0].start_ns - BEFORE_NS, stages[-1].end_ns + AFTER_NS, then)
+    def _ask(
+        self, stages: list[Stage], then: Callable[[CpuWindow], None], wait_ns: int = 0
+    ) -> None:
+        """Ask for the records around a packet, so long after its end."""
+        start_ns, end_ns = stages[0].start_ns, stages[-1].end_ns
+        ask = partial(self.recording.ask, start_ns - BEFORE_NS, end_ns + AFTER_NS, then)
+        self._held_back.append((end_ns + wait_ns, ask))
+        self._ask_due(time.time_ns())
+
+    def _ask_due(self, now_ns: int) -> None:
+        for due_ns, ask in [*self._held_back]:
+            if due_ns <= now_ns:
+                self._held_back.remove((due_ns, ask))
+                ask()
 
     def _note_usual(
         self, packet: PingPacket, took_ns: int, stages: list[Stage], recorded: CpuWindow
