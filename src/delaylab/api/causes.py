@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from delaylab.causes.cpus import CpuTime
-from delaylab.causes.drops import LOST, UNSEEN_LOSS, Drop, last_drops
+from delaylab.causes.drops import LOST, Drop, last_drops
 from delaylab.causes.explained import Explained, WatchedPacket, WatchedPart, explain, usual_of
+from delaylab.causes.holds import Hold
 from delaylab.causes.mended import mended
+from delaylab.causes.passages import Fate, Passage, holds_of, loss_words
 from delaylab.causes.pieces import Cause, Stage
 from delaylab.causes.records import (
     IDLE,
@@ -27,7 +29,6 @@ __all__ = [
     "IDLE",
     "LOST",
     "OF_KERNEL",
-    "UNSEEN_LOSS",
     "Cause",
     "CauseShare",
     "CpuRecord",
@@ -35,7 +36,10 @@ __all__ = [
     "CpuWindow",
     "Drop",
     "Explained",
+    "Fate",
+    "Hold",
     "How",
+    "Passage",
     "Stage",
     "Task",
     "WatchedPacket",
@@ -44,7 +48,9 @@ __all__ = [
     "by_cpu",
     "cause",
     "explain",
+    "holds_of",
     "last_drops",
+    "loss_words",
     "mended",
     "moved",
     "numbered_from",

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from delaylab.causes.holds import Hold
+from delaylab.causes.holds import Hold, held_pieces
+from delaylab.causes.passages import Passage, holds_of
 from delaylab.causes.pieces import Cause, CausePiece, Stage
 from delaylab.causes.records import CpuWindow, Task, labs_of
 from delaylab.causes.shares import CauseShare, Usual, shares, usual
@@ -33,7 +34,7 @@ class WatchedPart:
         if self.recorded is not None:
             return Walker(self.recorded, lab).pieces(self.stages, self.holds)
         cause = Cause.BEYOND if self.between else Cause.UNKNOWN
-        return [[CausePiece(cause, stage.length_ns)] for stage in self.stages]
+        return [list(held_pieces(stage, self.holds, cause)) for stage in self.stages]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,16 +42,21 @@ class WatchedPacket:
     """A packet's segments in the order of its way, in parts of one kernel each.
 
     A task has a number of its own among those of all parts. `lab` is that of a packet that was sent
-    in one, if it is known; the tasks of the sender's kernel tell it otherwise.
+    in one, if it is known; the tasks of the sender's kernel tell it otherwise. `passages` are those
+    through links that are known.
     """
 
     parts: Sequence[WatchedPart]
     lab: str | None = None
+    passages: Sequence[Passage] = ()
 
     @staticmethod
-    def of_one(stages: Sequence[Stage], recorded: CpuWindow) -> WatchedPacket:
-        """Return a packet with the records of one machine alone."""
-        return WatchedPacket(parts=[WatchedPart(stages=stages, recorded=recorded)])
+    def of_one(
+        stages: Sequence[Stage], recorded: CpuWindow, passages: Sequence[Passage] = ()
+    ) -> WatchedPacket:
+        """Return a packet with the records of one machine alone, and its passages there."""
+        part = WatchedPart(stages=stages, recorded=recorded, holds=holds_of(passages))
+        return WatchedPacket(parts=[part], passages=passages)
 
     @property
     def segments(self) -> int:
@@ -74,7 +80,7 @@ class Explained:
     """A late packet: by how much it took longer than usual, and the shares of the causes.
 
     The shares add up to `excess_ns`. `tasks` are those that they name. `lab` is the lab that it was
-    sent in, None if it was sent from outside.
+    sent in, None if it was sent from outside. `passages` are those in which it found a queue.
     """
 
     seq: int
@@ -82,6 +88,7 @@ class Explained:
     shares: Sequence[CauseShare]
     tasks: Mapping[int, Task]
     lab: str | None
+    passages: Sequence[Passage] = ()
 
     @property
     def top(self) -> CauseShare | None:
@@ -114,6 +121,7 @@ def explain(seq: int, late: WatchedPacket, expected: Usual) -> Explained:
         shares=found,
         tasks={number: task for number, task in tasks.items() if number in named},
         lab=late.lab or _lab_of(late, tasks),
+        passages=[each for each in late.passages if each.queue_frames],
     )
 
 

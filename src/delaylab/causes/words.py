@@ -44,7 +44,7 @@ def cause(share: CauseShare, found: Explained) -> str:
         Cause.BLOCKED: f"{of} was blocked in the kernel",
         Cause.RECLAIM: f"{of} looked for memory that could be freed",
         Cause.TIMER: f"{of} slept until a timer",
-        Cause.QUEUE: f"in the queue of {share.where}",
+        Cause.QUEUE: f"in the queue of {share.where}{_behind(share, found)}",
         Cause.RATE: f"at the rate of {share.where}",
         Cause.DELAY: f"delayed by {share.where}, as configured",
         Cause.LINK: f"{of} delayed it as configured",
@@ -52,6 +52,12 @@ def cause(share: CauseShare, found: Explained) -> str:
         Cause.BEYOND: "beyond this machine",
         Cause.UNKNOWN: "unknown",
     }[share.cause]
+
+
+def _behind(share: CauseShare, found: Explained) -> str:
+    """Return the frames that the packet was behind in a queue, if they are known."""
+    queues = [each.queue for each in found.passages if each.where == share.where]
+    return f" behind {queues[0]}" if queues else ""
 
 
 def _took_from(task: int, who: str) -> str:

@@ -16,7 +16,8 @@ from tests.truth.injecting.common import LIBC, PRIORITY, SETTLED_NS, Log, Pairs,
 
 DELAYLAB = str(Path(sys.executable).with_name("delaylab"))
 USUAL, LONGER = "1ms", "4ms"
-RATES = "10Mbit", "200Kbit"
+RATES = "10Mbit", "500Kbit"
+"""At the lower one a packet takes 2 ms, less than the time to the next one: none waits in a queue."""
 RATE_BPS, FRAME_BYTES, HEADERS, DISCARD_PORT = 10e6, 1250, 42, 9
 SEGMENT, SEGMENTS, DRAINED_NS = 500, 100, 20_000_000
 MANY_SOCKETS = 300
@@ -34,6 +35,11 @@ def rate(plan: Pairs, lab: str) -> Log:
     """Lower the link's rate, ten times as long as asked; all is doubtful while that changes."""
     usual, lower = RATES
     return changed(plan, lab, f"rate={lower}", f"rate={usual}")
+
+
+def loss(plan: Pairs, lab: str) -> Log:
+    """Have the link lose all packets, ten times as long as asked."""
+    return changed(plan, lab, "loss=100%", "loss=none")
 
 
 def changed(plan: Pairs, lab: str, condition: str, usual: str) -> Log:
@@ -68,6 +74,22 @@ def burst(plan: Pairs, to: str) -> Log:
                 sending.sendto(bytes(FRAME_BYTES - HEADERS), (to, DISCARD_PORT))
             done.append((began_ns, began_ns + length_ns))
     return done, []
+
+
+def overflow(plan: Pairs, to: str) -> Log:
+    """Send faster than the link does, five times as long as asked, so that its queue is full.
+
+    That is so some time after the beginning, until some time after the end.
+    """
+    done = []
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sending:
+        for moment_ns, length_ns in plan:
+            sleep_until(moment_ns)
+            began_ns = time.time_ns()
+            while time.time_ns() < began_ns + 5 * length_ns:
+                sending.sendto(bytes(FRAME_BYTES - HEADERS), (to, DISCARD_PORT))
+            done.append((began_ns, time.time_ns()))
+    return done, [(end, end + DRAINED_NS) for _, end in done]
 
 
 def softirq(plan: Pairs, argument: str) -> Log:

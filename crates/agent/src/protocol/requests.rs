@@ -11,7 +11,8 @@ use super::generating::{Discard, DiscardDone, Generate, GenerateDone};
 use super::hiccups::{Hiccups, HiccupsDone};
 use super::lab::Setup;
 use super::links::{
-    EngineReport, LinkPace, LinkRestart, LinkSet, LinkSetDone, LinkTimeline, Links,
+    EngineReport, LinkPace, LinkPassages, LinkPassagesDone, LinkRestart, LinkSet, LinkSetDone,
+    LinkTimeline, Links,
 };
 use super::machine::{
     DescribeMachine, DescribeMachineDone, EndLab, LabFiles, LabFilesDone, Labs, LabsDone,
@@ -113,6 +114,7 @@ operations! {
     "link-set": LinkSet => LinkSetDone, events [], tables [];
     "link-timeline": LinkTimeline => Nothing, events [], tables [];
     "link-pace": LinkPace => Nothing, events [], tables [];
+    "link-passages": LinkPassages => LinkPassagesDone, events [], tables [];
     "link-restart": LinkRestart => Nothing, events [], tables [];
     "machine": DescribeMachine => DescribeMachineDone, events [], tables [];
     "processes": Processes => ProcessesDone, events [], tables [];

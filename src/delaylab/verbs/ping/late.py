@@ -8,8 +8,9 @@ from dataclasses import dataclass
 
 from delaylab.agent.failures import AgentError
 from delaylab.agent.wire.cpus import CpusDone
-from delaylab.causes.drops import UNSEEN_LOSS, Drop
+from delaylab.causes.drops import Drop
 from delaylab.causes.explained import Explained
+from delaylab.causes.passages import Passage, loss_words
 from delaylab.causes.pieces import Cause
 from delaylab.causes.words import cause, sentence, task_name, us
 from delaylab.io.values import JsonObject
@@ -23,15 +24,19 @@ SLOWEST = 3
 
 @dataclass(frozen=True, slots=True)
 class LostPacket:
-    """A lost packet, and how a kernel of this machine dropped it; None if none did."""
+    """A lost packet, and how a kernel of this machine dropped it; None if none did.
+
+    `passages` are those through links of this machine, in the order of their ends.
+    """
 
     seq: int
     drop: Drop | None
+    passages: Sequence[Passage] = ()
 
     @property
     def text(self) -> str:
         """Return who dropped it."""
-        return UNSEEN_LOSS if self.drop is None else self.drop.text
+        return loss_words(self.drop, self.passages)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

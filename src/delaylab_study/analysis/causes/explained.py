@@ -14,6 +14,8 @@ from numpy.typing import NDArray
 from delaylab.api.causes import (
     CpuWindow,
     Explained,
+    Hold,
+    Passage,
     Stage,
     WatchedPacket,
     explain,
@@ -24,6 +26,7 @@ from delaylab.api.causes import (
 from delaylab.api.points import bare
 from delaylab_study.analysis.causes.lost import lost
 from delaylab_study.analysis.causes.parts import Passed, parts, stages
+from delaylab_study.analysis.causes.passages import passages
 from delaylab_study.analysis.causes.windows import PacketWindows, windows
 from delaylab_study.analysis.clocks.stations import Station
 from delaylab_study.analysis.packets.table import MEASURED
@@ -93,9 +96,15 @@ def looked_at(study: Study, trial: TrialRecord) -> LookedAtTrial:
     watched = list(windows(study, trial.id))
     rows = dict(_passed(read, stations, watched[0].lab)) if watched else {}
     machines = frozenset(each.clock for each in study.record.machines.values())
+    passed = passages(study, trial.id)
     names = [SLIP, *_names(read, stations)]
     found = [
-        (each, due_ns, points, _watched(each, due_ns, points, machines))
+        (
+            each,
+            due_ns,
+            points,
+            _watched(each, due_ns, points, machines, passed.get((each.probe, each.seq), ())),
+        )
         for each in watched
         if (row := rows.get((each.probe, each.seq)))
         for due_ns, points in [row]
@@ -143,10 +152,21 @@ def _others(packet: PacketWindows, points: Sequence[Passed]) -> Iterator[tuple[s
 
 
 def _watched(
-    packet: PacketWindows, due_ns: int, points: Sequence[Passed], machines: frozenset[str]
+    packet: PacketWindows,
+    due_ns: int,
+    points: Sequence[Passed],
+    machines: frozenset[str],
+    passed: Sequence[tuple[str, Passage]],
 ) -> WatchedPacket:
     of_clock = {kernel.clock: kernel.window for kernel in packet.kernels}
-    return WatchedPacket(parts=parts(due_ns, points, of_clock, machines), lab=packet.lab)
+    holds: dict[str, list[Hold]] = {}
+    for clock, passage in passed:
+        holds.setdefault(clock, []).extend(passage.holds)
+    return WatchedPacket(
+        parts=parts(due_ns, points, of_clock, machines, holds),
+        lab=packet.lab,
+        passages=[passage for _, passage in passed],
+    )
 
 
 def _passed(

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby, pairwise
 
-from delaylab.api.causes import CpuWindow, Stage, WatchedPart
+from delaylab.api.causes import CpuWindow, Hold, Stage, WatchedPart
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,10 +40,12 @@ def parts(
     points: Sequence[Passed],
     windows: Mapping[str, CpuWindow],
     machines: frozenset[str],
+    holds: Mapping[str, Sequence[Hold]],
 ) -> list[WatchedPart]:
     """Return the parts of a packet's way, from when it was due on.
 
     `windows` are those of each clock whose CPUs were recorded, `machines` the clocks of machines.
+    `holds` are those of each clock.
     """
     placed = list(_placed(due_ns, points, machines))
     return [
@@ -51,6 +53,7 @@ def parts(
             stages=[each.stage for each in together],
             recorded=None if clock is None else windows.get(clock),
             between=clock is None,
+            holds=() if clock is None else holds.get(clock, ()),
         )
         for clock, group in groupby(placed, key=lambda each: each.clock)
         for together in [list(group)]

@@ -1,0 +1,112 @@
+"""Passages of a probe's packet through links: what held it there, and what became of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from delaylab.causes.drops import UNANSWERED, UNSEEN_LOSS, Drop
+from delaylab.causes.holds import Hold
+from delaylab.causes.pieces import Cause
+
+Fate = Literal["sent", "loss", "queue", "early", "down", "interface"]
+"""The end of a packet's passage, in the words of the engine."""
+LOST_BY: dict[Fate, str] = {
+    "loss": "lost by {where}, as configured",
+    "queue": "dropped by {where}: its queue was full",
+    "early": "dropped by {where}: its queue's discipline dropped it",
+    "down": "dropped by {where}: it was not up",
+    "interface": "dropped by {where}: the interface that it was to leave by did not take it",
+}
+"""How a link lost a packet, in words."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Passage:
+    """The passage of a packet through a link, in one direction.
+
+    `node` sends on the link, or with `receives` gets the packet; None is what another host sends.
+    Times are in ns since the Unix epoch: the packet came, began to leave after it waited in
+    the queue, had left as the rate has it, was due after the link's delay, and was sent or dropped.
+    When it came, `queue_frames` of `queue_bytes` waited; `most_bytes` of these were from
+    `most_from`, a node or an address, None without a queue.
+    """
+
+    probe: int
+    seq: int
+    link: str
+    node: str | None
+    receives: bool
+    fate: Fate
+    came_ns: int
+    began_ns: int
+    left_ns: int
+    due_ns: int
+    ended_ns: int
+    queue_frames: int = 0
+    queue_bytes: int = 0
+    most_from: str | None = None
+    most_bytes: int = 0
+
+    @property
+    def where(self) -> str:
+        """Return the link with its direction, such as "link wan from one"."""
+        return f"link {self.link} {'to' if self.receives else 'from'} {self.node or 'another host'}"
+
+    @property
+    def holds(self) -> Iterator[Hold]:
+        """Yield the times for which the link held the packet, by what did."""
+        times = self.came_ns, self.began_ns, self.left_ns, self.due_ns
+        causes = Cause.QUEUE, Cause.RATE, Cause.DELAY
+        for cause, start_ns, end_ns in zip(causes, times, times[1:], strict=False):
+            if start_ns < end_ns:
+                yield Hold(start_ns=start_ns, end_ns=end_ns, cause=cause, where=self.where)
+
+    @property
+    def queue(self) -> str:
+        """Return the frames that waited when the packet came, in words; "" if none did."""
+        if not self.queue_frames:
+            return ""
+        frames = "1 frame" if self.queue_frames == 1 else f"{self.queue_frames} frames"
+        most = f", {self.most_bytes / self.queue_bytes:.0%} from {self.most_from}"
+        return f"{frames} of {_size(self.queue_bytes)}{most if self.most_from else ''}"
+
+    @property
+    def loss(self) -> str | None:
+        """Return how the link lost the packet, in words; None if it did not."""
+        if self.fate == "sent":
+            return None
+        text = LOST_BY[self.fate].format(where=self.where)
+        return f"{text} ({self.queue})" if self.fate in ("queue", "early") else text
+
+    def later(self, by_ns: int) -> Passage:
+        """Return the same passage by a clock that is ahead by so much."""
+        return replace(
+            self,
+            came_ns=self.came_ns + by_ns,
+            began_ns=self.began_ns + by_ns,
+            left_ns=self.left_ns + by_ns,
+            due_ns=self.due_ns + by_ns,
+            ended_ns=self.ended_ns + by_ns,
+        )
+
+
+def holds_of(passages: Iterable[Passage]) -> list[Hold]:
+    """Return the times for which links held a packet."""
+    return [hold for each in passages for hold in each.holds]
+
+
+def loss_words(drop: Drop | None, passages: Sequence[Passage]) -> str:
+    """Return who lost a packet, in words: a link that it came to last, or a kernel."""
+    last = max(passages, key=lambda each: each.ended_ns, default=None)
+    if last is not None and last.loss is not None:
+        return last.loss
+    if drop is not None:
+        return drop.text
+    return UNSEEN_LOSS if last is None else UNANSWERED
+
+
+def _size(size_bytes: int) -> str:
+    """Return a number of bytes in words."""
+    return f"{size_bytes} bytes" if size_bytes < 1000 else f"{size_bytes / 1000:.0f} kB"
