@@ -7,7 +7,7 @@ from delaylab.causes.drops import LOST, Drop, last_drops
 from delaylab.causes.explained import Explained, WatchedPacket, WatchedPart, explain, usual_of
 from delaylab.causes.holds import Hold
 from delaylab.causes.mended import mended
-from delaylab.causes.passages import Fate, Passage, holds_of, loss_words
+from delaylab.causes.passages import Passage, loss_words
 from delaylab.causes.pieces import Cause, Stage
 from delaylab.causes.records import (
     IDLE,
@@ -36,7 +36,6 @@ __all__ = [
     "CpuWindow",
     "Drop",
     "Explained",
-    "Fate",
     "Hold",
     "How",
     "Passage",
@@ -48,7 +47,6 @@ __all__ = [
     "by_cpu",
     "cause",
     "explain",
-    "holds_of",
     "last_drops",
     "loss_words",
     "mended",

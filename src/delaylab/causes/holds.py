@@ -9,7 +9,7 @@ from delaylab.causes.cpus import Stretch
 from delaylab.causes.pieces import Cause, CausePiece, Stage
 
 OF_LINKS = frozenset({Cause.QUEUE, Cause.RATE, Cause.DELAY})
-"""What a link is configured to do to a packet, as its engine recorded it."""
+"""The causes that a link is configured for; its engine records when each held a packet."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

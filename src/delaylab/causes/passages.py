@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from itertools import pairwise
 from typing import Literal
 
 from delaylab.causes.drops import UNANSWERED, UNSEEN_LOSS, Drop
@@ -19,7 +20,7 @@ LOST_BY: dict[Fate, str] = {
     "down": "dropped by {where}: it was not up",
     "interface": "dropped by {where}: the interface that it was to leave by did not take it",
 }
-"""How a link lost a packet, in words."""
+"""The words for each way in which a link loses a packet."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,7 +60,7 @@ class Passage:
         """Yield the times for which the link held the packet, by what did."""
         times = self.came_ns, self.began_ns, self.left_ns, self.due_ns
         causes = Cause.QUEUE, Cause.RATE, Cause.DELAY
-        for cause, start_ns, end_ns in zip(causes, times, times[1:], strict=False):
+        for cause, (start_ns, end_ns) in zip(causes, pairwise(times), strict=True):
             if start_ns < end_ns:
                 yield Hold(start_ns=start_ns, end_ns=end_ns, cause=cause, where=self.where)
 
@@ -79,17 +80,6 @@ class Passage:
             return None
         text = LOST_BY[self.fate].format(where=self.where)
         return f"{text} ({self.queue})" if self.fate in ("queue", "early") else text
-
-    def later(self, by_ns: int) -> Passage:
-        """Return the same passage by a clock that is ahead by so much."""
-        return replace(
-            self,
-            came_ns=self.came_ns + by_ns,
-            began_ns=self.began_ns + by_ns,
-            left_ns=self.left_ns + by_ns,
-            due_ns=self.due_ns + by_ns,
-            ended_ns=self.ended_ns + by_ns,
-        )
 
 
 def holds_of(passages: Iterable[Passage]) -> list[Hold]:

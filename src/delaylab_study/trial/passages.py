@@ -1,4 +1,4 @@
-"""How packets of a trial passed the links of its lab, as their engines recorded it."""
+"""Passages of a trial's packets through the links of its lab, by the engines' records."""
 
 from __future__ import annotations
 

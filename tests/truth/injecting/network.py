@@ -17,7 +17,7 @@ from tests.truth.injecting.common import LIBC, PRIORITY, SETTLED_NS, Log, Pairs,
 DELAYLAB = str(Path(sys.executable).with_name("delaylab"))
 USUAL, LONGER = "1ms", "4ms"
 RATES = "10Mbit", "500Kbit"
-"""At the lower one a packet takes 2 ms, less than the time to the next one: none waits in a queue."""
+"""At the lower one a packet takes 2 ms, less than the time to the next one, so that none waits."""
 RATE_BPS, FRAME_BYTES, HEADERS, DISCARD_PORT = 10e6, 1250, 42, 9
 SEGMENT, SEGMENTS, DRAINED_NS = 500, 100, 20_000_000
 MANY_SOCKETS = 300

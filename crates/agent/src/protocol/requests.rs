@@ -11,8 +11,7 @@ use super::generating::{Discard, DiscardDone, Generate, GenerateDone};
 use super::hiccups::{Hiccups, HiccupsDone};
 use super::lab::Setup;
 use super::links::{
-    EngineReport, LinkPace, LinkPassages, LinkPassagesDone, LinkRestart, LinkSet, LinkSetDone,
-    LinkTimeline, Links,
+    EngineReport, LinkPace, LinkRestart, LinkSet, LinkSetDone, LinkTimeline, Links,
 };
 use super::machine::{
     DescribeMachine, DescribeMachineDone, EndLab, LabFiles, LabFilesDone, Labs, LabsDone,
@@ -24,6 +23,7 @@ use super::network::{
     Neighbours, Queues, QueuesDone, Watch, WatchDone,
 };
 use super::observing::{Observe, ObserveDone};
+use super::passages::{LinkPassages, LinkPassagesDone};
 use super::programs::{
     Clock, ClockDone, Compute, ComputeDone, Exec, ExecDone, Hello, HelloDone, Nothing,
 };

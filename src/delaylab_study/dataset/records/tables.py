@@ -131,9 +131,9 @@ PASSAGES = {
     "due_ns": pl.Int64,
     "ended_ns": pl.Int64,
     "queue_frames": pl.UInt32,
-    "queue_bytes": pl.UInt64,
+    "queue_bytes": pl.Int64,
     "most_from": pl.String,
-    "most_bytes": pl.UInt64,
+    "most_bytes": pl.Int64,
 }
 TABLES: dict[str, Schema] = {
     "stamps": STAMPS,

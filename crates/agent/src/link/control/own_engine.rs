@@ -23,9 +23,8 @@ use crate::link::configured::{Changed, ConfiguredConditions, DirectionConfig};
 use crate::link::data::commands::{self, LoopAnswer, LoopChannels, LoopCommand, LoopHandle};
 use crate::link::data::forward::Forwarder;
 use crate::link::data::sender_limits::SenderLimits;
-use crate::protocol::links::{
-    DirectionReport, EngineLinks, EngineReport, PassageReport, Pauses, WantedPacket,
-};
+use crate::protocol::links::{DirectionReport, EngineLinks, EngineReport, Pauses};
+use crate::protocol::passages::{PassageReport, WantedPacket};
 use crate::timing::lateness::Lateness;
 use crate::timing::pace::Pace;
 

@@ -6,7 +6,7 @@ use delaylab_proto::Failure;
 use crate::link::configured::DirectionConfig;
 use crate::link::data::commands::{LoopAnswer, LoopCommand, LoopHandle};
 use crate::link::data::passages::{Passage, Sender, Wanted};
-use crate::protocol::links::{PassageReport, WantedPacket};
+use crate::protocol::passages::{PassageReport, WantedPacket};
 
 /// Ask the loop for the passages of packets, one packet at a time: between them it forwards.
 pub(super) fn find(

@@ -13,9 +13,10 @@ use tracing::info;
 
 use crate::link::configured::{Cause, Changed, ConfiguredConditions};
 use crate::protocol::links::{
-    Change, DirectionReport, EngineReport, LinkPace, LinkPassages, LinkPassagesDone, LinkRequest,
-    LinkSet, LinkSetDone, LinkTimeline, Links, Moment, PassageReport, WantedPacket,
+    Change, DirectionReport, EngineReport, LinkPace, LinkRequest, LinkSet, LinkSetDone,
+    LinkTimeline, Links, Moment,
 };
+use crate::protocol::passages::{LinkPassages, LinkPassagesDone, PassageReport, WantedPacket};
 use crate::protocol::programs::Nothing;
 
 /// Read a request from its JSON.

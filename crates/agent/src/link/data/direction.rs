@@ -9,7 +9,8 @@ use delaylab_wire::ETHERNET_HEADER;
 
 use super::passages::{Passages, QueueFound, Waiters};
 use super::pool::{Account, Pool, Slot};
-use crate::protocol::links::{Dropped, Fate, Tally};
+use crate::protocol::links::{Dropped, Tally};
+use crate::protocol::passages::Fate;
 use crate::timing::lateness::Lateness;
 
 /// The frames under way: their memory, what is scheduled for them, and the passages of probes' packets.

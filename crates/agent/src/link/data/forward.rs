@@ -21,7 +21,8 @@ use super::link_table::{LinkTable, Switch};
 use super::passages::Passages;
 use super::pool::Slot;
 use super::ports::{Intake, Outbox, Outgoing, fits, length};
-use crate::protocol::links::{EngineLinks, Fate};
+use crate::protocol::links::EngineLinks;
+use crate::protocol::passages::Fate;
 use crate::timing::pace::Pace;
 
 /// The number of frames received, or sent, before the loop turns to the other task.

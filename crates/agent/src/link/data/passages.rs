@@ -7,7 +7,7 @@ use delaylab_os::clock::{Monotonic, Span};
 use delaylab_wire::{EthernetView, IpView};
 
 use super::pool::Slot;
-use crate::protocol::links::Fate;
+use crate::protocol::passages::Fate;
 
 /// The most passages that are kept, the newest ones. The memory is used as they come.
 const MOST: usize = 1 << 19;

@@ -20,7 +20,7 @@ use super::direction::{Counts, DirectionState, UnderWay};
 use super::passages::Passages;
 use super::pool::{Pool, Slot};
 use super::warm_route::WarmRoute;
-use crate::protocol::links::Fate;
+use crate::protocol::passages::Fate;
 
 /// The number of frames that may arrive while the engine does not run. One port may use a fifth: 30 ms at 100
 /// 000 frames a second.
