@@ -57,6 +57,15 @@ def test_a_queue_is_said_with_its_length_and_who_filled_it() -> None:
     assert replace(PASSED, queue_frames=0, queue_bytes=0).queue == ""
 
 
+def test_packets_that_find_a_queue_of_the_same_sender_have_the_same_brief_words() -> None:
+    other = replace(PASSED, queue_frames=9, queue_bytes=9_000, most_bytes=5_000)
+    assert PASSED.most == other.most == "most of it from bulk"
+    assert replace(PASSED, most_bytes=1_000).most == ""
+    full = [replace(each, fate="queue") for each in (PASSED, other)]
+    brief = "dropped by link wan from hub: its queue was full (most of it from bulk)"
+    assert {loss_words(None, [each], brief=True) for each in full} == {brief}
+
+
 @pytest.mark.parametrize(
     ("fate", "words"),
     [

@@ -74,12 +74,24 @@ class Passage:
         return f"{frames} of {_size(self.queue_bytes)}{most if self.most_from else ''}"
 
     @property
-    def loss(self) -> str | None:
-        """Return how the link lost the packet, in words; None if it did not."""
+    def most(self) -> str:
+        """Return who sent most of the bytes that waited, in words; "" if nobody did.
+
+        Packets that find the same queue one after the other have the same words.
+        """
+        known = self.most_from is not None and 2 * self.most_bytes > self.queue_bytes
+        return f"most of it from {self.most_from}" if known else ""
+
+    def loss(self, *, brief: bool) -> str | None:
+        """Return how the link lost the packet, in words; None if it did not.
+
+        `brief` leaves out how long the queue was.
+        """
         if self.fate == "sent":
             return None
         text = LOST_BY[self.fate].format(where=self.where)
-        return f"{text} ({self.queue})" if self.fate in ("queue", "early") else text
+        queue = (self.most if brief else self.queue) if self.fate in ("queue", "early") else ""
+        return f"{text} ({queue})" if queue else text
 
 
 def holds_of(passages: Iterable[Passage]) -> list[Hold]:
@@ -87,11 +99,15 @@ def holds_of(passages: Iterable[Passage]) -> list[Hold]:
     return [hold for each in passages for hold in each.holds]
 
 
-def loss_words(drop: Drop | None, passages: Sequence[Passage]) -> str:
-    """Return who lost a packet, in words: a link that it came to last, or a kernel."""
+def loss_words(drop: Drop | None, passages: Sequence[Passage], *, brief: bool = False) -> str:
+    """Return who lost a packet, in words: a link that it came to last, or a kernel.
+
+    `brief` leaves out how long a queue was, so that packets lost alike have the same words.
+    """
     last = max(passages, key=lambda each: each.ended_ns, default=None)
-    if last is not None and last.loss is not None:
-        return last.loss
+    by_link = None if last is None else last.loss(brief=brief)
+    if by_link is not None:
+        return by_link
     if drop is not None:
         return drop.text
     return UNSEEN_LOSS if last is None else UNANSWERED

@@ -171,5 +171,6 @@ def _share_json(packet: LookedAt, share: CauseShare) -> JsonObject:
         "ns": share.ns,
         "by": task_name(share.task, found.tasks, found.lab),
         "waited": task_name(share.of, found.tasks, found.lab),
+        "held_by": share.where or None,
         "text": cause(share, found),
     }

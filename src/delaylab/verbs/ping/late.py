@@ -38,6 +38,11 @@ class LostPacket:
         """Return who dropped it."""
         return loss_words(self.drop, self.passages)
 
+    @property
+    def brief(self) -> str:
+        """Return the same without how long a queue was."""
+        return loss_words(self.drop, self.passages, brief=True)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LateFound:
@@ -80,7 +85,7 @@ class LateFound:
         slowest = sorted(self.explained, key=lambda found: -found.excess_ns)[:SLOWEST]
         for found in slowest:
             yield f"  slowest: seq={found.seq} +{us(found.excess_ns)}: {sentence(found)}"
-        for text, count in Counter(each.text for each in self.lost).most_common():
+        for text, count in Counter(each.brief for each in self.lost).most_common():
             yield f"  lost: {count} of {len(self.lost)}: {text}"
         if self.recorded is not None:
             yield from in_doubt(self.recorded)
@@ -133,6 +138,7 @@ def packet_json(found: Explained) -> JsonObject:
                 "task": share.task,
                 "by": task_name(share.task, found.tasks, found.lab),
                 "waited": task_name(share.of, found.tasks, found.lab),
+                "held_by": share.where or None,
                 "text": cause(share, found),
             }
             for share in found.shares
@@ -142,7 +148,7 @@ def packet_json(found: Explained) -> JsonObject:
 
 def lost_json(lost: LostPacket) -> JsonObject:
     """Return a lost packet as `ping --json` prints it."""
-    drop = lost.drop
+    drop, last = lost.drop, lost.passages[-1] if lost.passages else None
     return {
         "seq": lost.seq,
         "why": lost.text,
@@ -150,4 +156,6 @@ def lost_json(lost: LostPacket) -> JsonObject:
         "interface": drop.interface if drop else None,
         "place": drop.place if drop else None,
         "cpu": drop.cpu if drop else None,
+        "link": last.where if last else None,
+        "fate": last.fate if last else None,
     }

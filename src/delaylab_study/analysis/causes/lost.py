@@ -22,7 +22,7 @@ def lost(study: Study, trial: TrialRecord) -> Counter[str]:
         & pl.col("outcome").cast(pl.String).is_in(LOST)
     )
     return Counter(
-        loss_words(dropped.get(key), [each for _, each in passed.get(key, ())])
+        loss_words(dropped.get(key), [each for _, each in passed.get(key, ())], brief=True)
         for key in sent.select("probe", "seq").iter_rows()
     )
 
