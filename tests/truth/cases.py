@@ -39,9 +39,9 @@ class Case:
 
     `by` is the start of the name of the program that is to blame, "" if there is none. `place` is
     the part of the lab that was kept waiting, or the link that held the packet. If the injector
-    `serves`, it answers the packets
-    itself, as a program of the second node. Injections are so much apart, and up to half of that;
-    there are so many times `fewer` of them.
+    `serves`, it answers the packets itself, as a program of the second node; `also` are causes that
+    its own log counts as well, such as what it computes in the kernel while it writes. Injections
+    are so much apart, and up to half of that; there are so many times `fewer` of them.
     """
 
     name: str
@@ -54,6 +54,7 @@ class Case:
     realtime: bool = True
     responder_cpu: int = RESPONDER_CPU
     serves: bool = False
+    also: frozenset[Cause] = frozenset()
     kind: str = "netns"
     spacing_ns: int = 100_000_000
     fewer: int = 1
@@ -69,6 +70,12 @@ class Case:
             and of is not None
             and of.place == self.place
         )
+
+    def counts(self, share: CauseShare, found: Explained) -> bool:
+        """Return True for a share of what the injector's log has, whatever is to blame for it."""
+        of = found.tasks.get(share.of)
+        also = share.cause in self.also and of is not None and of.place == self.place
+        return also or self.blames(share, found)
 
     @contextmanager
     def injected(self, made: Scene) -> Iterator[Popen[str]]:
@@ -219,6 +226,7 @@ CASES = (
         cause=Cause.BLOCKED,
         place="node.two",
         serves=True,
+        also=frozenset({Cause.OWN}),
         by="",
     ),
     Case(

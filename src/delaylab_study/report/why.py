@@ -67,7 +67,9 @@ def timeline(packet: LookedAt) -> Iterator[str]:
 def _key(entries: Sequence[str]) -> Iterator[str]:
     """Yield the lines of the key; none ends within an entry."""
     whole = "; ".join(entry.replace(" ", HARD_SPACE) for entry in entries)
-    for line in wrap(whole, KEY_WIDTH - len(INDENT), break_long_words=False):
+    for line in wrap(
+        whole, KEY_WIDTH - len(INDENT), break_long_words=False, break_on_hyphens=False
+    ):
         yield INDENT + line.replace(HARD_SPACE, " ")
 
 
