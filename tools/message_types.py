@@ -29,7 +29,7 @@ GROUPS = {
     "links": (
         "the links of a host",
         (
-            *("links", "link-set", "link-timeline", "link-pace", "link-restart"),
+            *("links", "link-set", "link-timeline", "link-pace", "link-passages", "link-restart"),
             "neighbours",
         ),
     ),

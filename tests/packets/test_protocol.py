@@ -7,6 +7,7 @@ answer is compared, name by name, with its type.
 from __future__ import annotations
 
 import os
+import time
 from dataclasses import fields
 from pathlib import Path
 from typing import Any, get_args, get_origin
@@ -263,8 +264,9 @@ def test_no_operation_of_the_agent_is_left_out() -> None:
     `output`, `end`, `control` and `schedule` need a program, and what is about a machine's labs a
     machine of its own: tests of `doing` have both.
     """
-    others = {"links", "link-set", "link-timeline", "link-pace", "link-restart", "output", "end"}
-    others |= {"control", "schedule", "scheduled", "record", "lab-files", "end-lab", "sweep"}
+    others = {"links", "link-set", "link-timeline", "link-pace", "link-passages", "link-restart"}
+    others |= {"output", "end", "control", "schedule", "scheduled", "record", "lab-files"}
+    others |= {"end-lab", "sweep"}
     assert protocol()["operations"].keys() - {"setup", "carrier"} == {*whole(Path()), *others}
 
 
@@ -325,6 +327,35 @@ def test_conditions_go_to_the_link_engine_and_come_back(node: str, receives: boo
         for request in (links.LinkTimeline(), eased, links.LinkRestart()):
             assert session.call(request).raw == {}
         session.close()
+
+
+def test_how_packets_passed_a_link_comes_back_from_its_engine() -> None:
+    with temporary(lab_from_data(LAB), accounting=False) as lab:
+        to, began_ns = lab.plan.attachment("b", "wan").address, time.time_ns()
+        probe = measuring_requests.Probe(
+            probe=77,
+            protocol="icmp",
+            to=to,
+            count=3,
+            interval_ns=1_000_000,
+            size=64,
+            linger_ns=1_000_000_000,
+            late_ns=1_000_000_000,
+        )
+        sender, (agent,) = lab.node_session("a"), link_engines.agents(lab)
+        sender.call(probe)
+        engine = lab.session(agent)
+        wanted = [links.WantedPacket(77, seq, began_ns, time.time_ns()) for seq in (2, 0, 99)]
+        done = engine.call(links.LinkPassages(packets=wanted))
+        assert unknown(done.raw, links.LinkPassagesDone) == []
+        passed = [(each.seq, each.node, each.receives, each.fate) for each in done.done.passages]
+        way = [("a", False, "sent"), ("b", True, "sent"), ("b", False, "sent")]
+        assert passed == [(seq, *each) for seq in (2, 0) for each in way]
+        for each in done.done.passages:
+            assert began_ns <= each.came_ns <= each.began_ns <= each.left_ns
+            assert each.left_ns + 1_000_000 * (not each.receives) == each.due_ns
+        sender.close()
+        engine.close()
 
 
 def test_the_engine_merges_changes_as_a_plan_does() -> None:

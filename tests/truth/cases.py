@@ -10,6 +10,7 @@ from pathlib import Path
 from subprocess import Popen
 
 from delaylab.causes.explained import Explained
+from delaylab.causes.holds import OF_LINKS
 from delaylab.causes.pieces import Cause
 from delaylab.causes.shares import CauseShare
 from tests.truth.scene import (
@@ -25,7 +26,8 @@ LINK: dict[str, object] = {"name": "line", "delay": "1ms"}
 INJECTOR = "inject"
 """The start of the names of the programs that inject."""
 SLOW: dict[str, object] = {"name": "line", "rate": "10Mbit", "queue": "1MiB"}
-SENDING = ("burst", "softirq", "buffer", "backlog")
+SHORT: dict[str, object] = {"name": "line", "rate": "10Mbit", "queue": "20KiB"}
+SENDING = ("burst", "overflow", "softirq", "buffer", "backlog")
 """Causes that are injected by sending frames."""
 DELAYLAB = str(Path(sys.executable).with_name("delaylab"))
 CPUS = f"{SENDER_CPU}", f"{RESPONDER_CPU}"
@@ -36,9 +38,10 @@ class Case:
     """A cause: how it is injected, and by which cause and program it must be named.
 
     `by` is the start of the name of the program that is to blame, "" if there is none. `place` is
-    the part of the lab that was kept waiting. If the injector `serves`, it answers the packets
-    itself, as a program of the second node. Injections are so much apart, and up to half of that;
-    there are so many times `fewer` of them.
+    the part of the lab that was kept waiting, or the link that held the packet. If the injector
+    `serves`, it answers the packets itself, as a program of the second node; `also` are causes that
+    its own log counts as well, such as what it computes in the kernel while it writes. Injections
+    are so much apart, and up to half of that; there are so many times `fewer` of them.
     """
 
     name: str
@@ -51,12 +54,15 @@ class Case:
     realtime: bool = True
     responder_cpu: int = RESPONDER_CPU
     serves: bool = False
+    also: frozenset[Cause] = frozenset()
     kind: str = "netns"
     spacing_ns: int = 100_000_000
     fewer: int = 1
 
     def blames(self, share: CauseShare, found: Explained) -> bool:
         """Return True if a share names this cause, who it was, and who was kept waiting."""
+        if share.cause in OF_LINKS:
+            return share.cause == self.cause and share.where.startswith(self.place)
         by, of = found.tasks.get(share.task), found.tasks.get(share.of)
         return (
             share.cause == self.cause
@@ -64,6 +70,12 @@ class Case:
             and of is not None
             and of.place == self.place
         )
+
+    def counts(self, share: CauseShare, found: Explained) -> bool:
+        """Return True for a share of what the injector's log has, whatever is to blame for it."""
+        of = found.tasks.get(share.of)
+        also = share.cause in self.also and of is not None and of.place == self.place
+        return also or self.blames(share, found)
 
     @contextmanager
     def injected(self, made: Scene) -> Iterator[Popen[str]]:
@@ -164,8 +176,8 @@ CASES = (
         argument=lambda made: made.lab.name,
         spacing_ns=1_000_000_000,
         fewer=4,
-        cause=Cause.LINK,
-        place="link.here",
+        cause=Cause.DELAY,
+        place="link line",
         by="",
         link=LINK,
     ),
@@ -173,8 +185,8 @@ CASES = (
         name="link's queue filled by another program",
         what="burst",
         argument=lambda made: made.to,
-        cause=Cause.LINK,
-        place="link.here",
+        cause=Cause.QUEUE,
+        place="link line from one",
         by="",
         link=SLOW,
     ),
@@ -184,8 +196,8 @@ CASES = (
         argument=lambda made: made.lab.name,
         spacing_ns=1_000_000_000,
         fewer=4,
-        cause=Cause.LINK,
-        place="link.here",
+        cause=Cause.RATE,
+        place="link line",
         by="",
         link=SLOW,
     ),
@@ -214,6 +226,7 @@ CASES = (
         cause=Cause.BLOCKED,
         place="node.two",
         serves=True,
+        also=frozenset({Cause.OWN}),
         by="",
     ),
     Case(

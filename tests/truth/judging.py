@@ -97,7 +97,10 @@ def judge(cases: Together, seen: Seen) -> Judged:
         if excess_ns >= LATE_NS:
             found.late += 1
             found.right += right
-            error_ns = abs(blame_ns(cases, each) - size_ns)
+            counted_ns = sum(
+                share.ns for share in each.shares if any(case.counts(share, each) for case in cases)
+            )
+            error_ns = abs(counted_ns - size_ns)
             found.errors_ns.append(error_ns)
             found.within += error_ns <= max(20_000, size_ns // 10)
             found.named["right" if right else top.cause.value if top else "nothing"] += 1

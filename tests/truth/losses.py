@@ -7,20 +7,25 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from delaylab.causes.pieces import Cause
+from delaylab.verbs.ping.late import LostPacket
 from tests.truth.blind import Plan, carried_out
-from tests.truth.cases import CPUS, Case
+from tests.truth.cases import CPUS, LINK, SHORT, Case
 from tests.truth.judging import overlaps
 from tests.truth.scene import INTERVAL_NS, Scene, Seen
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LossCase:
-    """A cause of loss: how it is injected, and the reason of the kernel that must be named."""
+    """A cause of loss: how it is injected, and the reason that must be named.
+
+    That is the kernel's, or what the link did (`Passage.fate`) for one of a `link`.
+    """
 
     name: str
     what: str
     argument: Callable[[Scene], str]
     reason: str
+    link: dict[str, object] | None = None
     spacing_ns: int = 400_000_000
 
     @property
@@ -33,6 +38,7 @@ class LossCase:
             cause=Cause.UNKNOWN,
             place="node.two",
             by="",
+            link=self.link,
             spacing_ns=self.spacing_ns,
             fewer=2,
         )
@@ -80,6 +86,21 @@ LOSSES = (
         argument=lambda made: f"{made.responder_pid} {made.to} {made.interface}",
         reason="IP_INADDRERRORS",
     ),
+    LossCase(
+        name="link's queue overflowed by another program",
+        what="overflow",
+        argument=lambda made: made.to,
+        reason="link line from one: queue",
+        link=SHORT,
+    ),
+    LossCase(
+        name="link loses all packets",
+        what="loss",
+        argument=lambda made: made.lab.name,
+        reason="link line from one: loss",
+        link=LINK,
+        spacing_ns=1_000_000_000,
+    ),
 )
 
 
@@ -96,7 +117,7 @@ def judge_lost(case: LossCase, seen: Seen) -> LossJudged:
     for each in seen.lost:
         # A packet that was dropped before it was sent has no time.
         at_ns = (first.sent_ns or 0) + (each.seq - first.seq) * INTERVAL_NS
-        reason = (each.drop.reason if each.drop else None) or "nothing"
+        reason = reason_of(each)
         if overlaps((at_ns, at_ns), log.doubtful):
             continue
         if not overlaps((at_ns, at_ns), log.injected):
@@ -107,3 +128,11 @@ def judge_lost(case: LossCase, seen: Seen) -> LossJudged:
         found.right += reason == case.reason
         found.named["right" if reason == case.reason else reason] += 1
     return found
+
+
+def reason_of(lost: LostPacket) -> str:
+    """Return the reason that was named for a lost packet: what a link did, or the kernel's."""
+    last = lost.passages[-1] if lost.passages else None
+    if last is not None and last.fate != "sent":
+        return f"{last.where}: {last.fate}"
+    return (lost.drop.reason if lost.drop else None) or "nothing"

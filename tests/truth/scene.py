@@ -8,7 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,6 +18,7 @@ from delaylab.agent.session import Session
 from delaylab.agent.wire.cpus import CpusDone
 from delaylab.agent.wire.sessions import Hello
 from delaylab.causes.explained import Explained
+from delaylab.lab.links.passages import LinkRecords
 from delaylab.lab.running import LiveLab
 from delaylab.lab.start import temporary
 from delaylab.machines import LOCAL
@@ -197,7 +198,9 @@ def run(
         recording = CpuRecording(session)
         recording.await_ready()
         probe = os.getpid()
-        why = WhyWatch(recording, frozenset({made.sender_pid}), probe=probe, late_ns=LEAST_LATE_NS)
+        links = stack.enter_context(closing(LinkRecords(made.lab)))
+        sender = frozenset[int | str]({made.sender_pid})
+        why = WhyWatch(recording, sender, probe=probe, links=links, late_ns=LEAST_LATE_NS)
 
         def note(packet: PingPacket) -> None:
             packets.append(packet)

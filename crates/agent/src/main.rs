@@ -18,6 +18,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand};
+use delaylab_os::process::going_on;
 use delaylab_proto::{Failure, Refusal};
 use delaylab_recording::{apart, calls};
 
@@ -124,6 +125,9 @@ fn main() -> ExitCode {
     let verb = CommandLine::parse().verb;
     let asked = verb.is_a_program_s();
     logging::start();
+    if let Err(error) = going_on::end_waits_then() {
+        tracing::warn!(%error, "waits will go on after a stop");
+    }
     let result = match verb {
         Verb::Serve => serve_stdio(),
         Verb::Init(init) => init::live(&init, serve),

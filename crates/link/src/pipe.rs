@@ -14,6 +14,8 @@ const HELD_NS: i64 = 1_000_000;
 
 /// A frame that is leaving.
 struct Leaving<T> {
+    /// The time at which it began to leave, on whatever server.
+    began_ns: i64,
     start_ns: i64,
     end_ns: i64,
     /// The share of the frame that was left at the start.
@@ -91,19 +93,25 @@ impl<T: Copy> Pipe<T> {
         if draw.lost {
             return sink.drop(frame, Reason::Loss);
         }
-        if self.server.is_open() && self.next_ns().is_none() {
-            return self.depart(arrival_ns, frame, &draw, sink);
+        if self.passes_at_once() {
+            return self.depart(arrival_ns, arrival_ns, frame, &draw, sink);
         }
         self.advance(arrival_ns, sink);
         self.backlog.enter(Waiting { frame, arrival_ns, bytes, draw }, &self.server, sink);
         self.advance(arrival_ns, sink);
     }
 
+    /// Return true if the next frame will not wait in the queue: nothing limits the rate, and no frame is left of a time
+    /// in which something did.
+    pub fn passes_at_once(&self) -> bool {
+        self.server.is_open() && self.next_ns().is_none()
+    }
+
     /// Process the queue up to now, at its exact times. Offer all frames that arrived until then first.
     pub fn advance(&mut self, now_ns: i64, sink: &mut impl Sink<T>) {
         while let Some(next_ns) = self.next_ns().filter(|next| *next <= now_ns) {
-            if let Some(Leaving { frame, .. }) = self.leaving.take() {
-                self.depart(next_ns, frame.frame, &frame.draw, sink);
+            if let Some(Leaving { began_ns, frame, .. }) = self.leaving.take() {
+                self.depart(began_ns, next_ns, frame.frame, &frame.draw, sink);
             } else if let Some(frame) = self.backlog.leave(next_ns, sink) {
                 self.begin(next_ns, frame, sink);
             }
@@ -131,14 +139,21 @@ impl<T: Copy> Pipe<T> {
     fn begin(&mut self, start_ns: i64, frame: Waiting<T>, sink: &mut impl Sink<T>) {
         let end_ns = self.server.serve(start_ns, frame.bytes, frame.draw.copies);
         if end_ns - start_ns > HELD_NS {
-            self.leaving = Some(Leaving { start_ns, end_ns, part: 1.0, frame });
+            self.leaving = Some(Leaving { began_ns: start_ns, start_ns, end_ns, part: 1.0, frame });
         } else {
-            self.depart(end_ns, frame.frame, &frame.draw, sink);
+            self.depart(start_ns, end_ns, frame.frame, &frame.draw, sink);
         }
     }
 
     /// Start a frame's delay.
-    fn depart(&mut self, left_ns: i64, frame: T, draw: &RandomDraw, sink: &mut impl Sink<T>) {
+    fn depart(
+        &mut self,
+        began_ns: i64,
+        left_ns: i64,
+        frame: T,
+        draw: &RandomDraw,
+        sink: &mut impl Sink<T>,
+    ) {
         let (configured_ns, route) = match &self.delays {
             Some(trace) => trace.at(left_ns).value,
             None => (self.conditions.delay_ns, self.last_route),
@@ -155,7 +170,16 @@ impl<T: Copy> Pipe<T> {
         let RandomDraw { copies, corrupt, .. } = *draw;
         // A link without a delay takes as long as the network beyond it.
         let short = !reordered && configured_ns > 0 && delay_ns < self.beyond_ns;
-        sink.deliver(Delivery { due_ns, frame, copies, corrupt, reordered, short });
+        sink.deliver(Delivery {
+            began_ns,
+            left_ns,
+            due_ns,
+            frame,
+            copies,
+            corrupt,
+            reordered,
+            short,
+        });
     }
 
     fn in_order(&mut self, due_ns: i64) -> i64 {
@@ -200,6 +224,10 @@ pub trait Sink<T> {
 /// A frame that leaves the link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Delivery<T> {
+    /// The time at which it began to leave: until then it waited in the queue.
+    pub began_ns: i64,
+    /// The time at which all of it had left, as the rate has it; its delay begins then.
+    pub left_ns: i64,
     /// The departure time, on the clock of the arrivals; it may be in the past.
     pub due_ns: i64,
     /// The handle that was offered.

@@ -3,7 +3,7 @@
 mod common;
 
 use common::{Kept, MS, S, conditions, evenly, merge, run};
-use delaylab_link::{Limit, Reason};
+use delaylab_link::{Delivery, Limit, Reason};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -27,6 +27,26 @@ fn a_frame_takes_its_bits_and_its_framing() {
         let kept = run(&merge(&link, &json!({"rate": framing})), 1, &[(100, bytes)]);
         assert_eq!(due(&kept), [100 + ns + 5 * MS], "{bytes} {framing}");
     }
+}
+
+#[test]
+fn a_delivery_says_how_long_the_queue_the_rate_and_the_delay_held_the_frame() {
+    // 1514 bytes take 12.304 ms at 1 Mbit/s, longer than a frame is delivered ahead; 60 bytes take 0.672 ms.
+    let link = json!({"delay_ns": 5 * MS, "rate": {"bps": 1_000_000}, "queue": {"packets": 10}});
+    let kept = run(&link, 1, &[(100, 1514), (200, 60), (300, 60)]);
+    let times = |delivery: &Delivery<u64>| (delivery.began_ns, delivery.left_ns, delivery.due_ns);
+    let (first, second) = (100 + 12_304_000, 100 + 12_304_000 + 672_000);
+    let third = second + 672_000;
+    assert_eq!(
+        kept.delivered.iter().map(times).collect::<Vec<_>>(),
+        [
+            (100, first, first + 5 * MS),
+            (first, second, second + 5 * MS),
+            (second, third, third + 5 * MS)
+        ]
+    );
+    let kept = run(&json!({"delay_ns": 5 * MS}), 1, &[(100, 1514)]);
+    assert_eq!(times(&kept.delivered[0]), (100, 100, 100 + 5 * MS));
 }
 
 #[test]

@@ -21,6 +21,7 @@ from delaylab.agent.tables import (
     twice,
 )
 from delaylab.agent.watched import Watched, wait_watching
+from delaylab.agent.wire.links import WantedPacket
 from delaylab.agent.wire.loads import (
     ComputeDone,
     Discard,
@@ -86,6 +87,7 @@ __all__ = [
     "TapSockets",
     "Terminal",
     "Unreachable",
+    "WantedPacket",
     "Watch",
     "WatchDone",
     "WatchPlace",

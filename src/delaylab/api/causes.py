@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from delaylab.causes.cpus import CpuTime
-from delaylab.causes.drops import LOST, UNSEEN_LOSS, Drop, last_drops
+from delaylab.causes.drops import LOST, Drop, last_drops
 from delaylab.causes.explained import Explained, WatchedPacket, WatchedPart, explain, usual_of
 from delaylab.causes.holds import Hold, holds_within
 from delaylab.causes.mended import mended
+from delaylab.causes.passages import Passage, loss_words
 from delaylab.causes.pieces import Cause, Stage
 from delaylab.causes.records import (
     IDLE,
@@ -31,7 +32,6 @@ __all__ = [
     "IDLE",
     "LOST",
     "OF_KERNEL",
-    "UNSEEN_LOSS",
     "Cause",
     "CauseShare",
     "Connection",
@@ -43,6 +43,7 @@ __all__ = [
     "Hold",
     "How",
     "Leg",
+    "Passage",
     "SentAgain",
     "Stage",
     "Task",
@@ -54,6 +55,7 @@ __all__ = [
     "explain",
     "holds_within",
     "last_drops",
+    "loss_words",
     "mended",
     "moved",
     "numbered_from",

@@ -10,14 +10,13 @@ from pathlib import Path
 from delaylab.agent.wire.programs import ProgramState
 from delaylab.api.loading import File, lab_of
 from delaylab.api.pings import options
-from delaylab.causes.records import part_of
 from delaylab.errors import BadInput, DelaylabError
 from delaylab.lab.attach import attach as attach_lab
 from delaylab.lab.links import link_engines
+from delaylab.lab.links.passages import WithinLab
 from delaylab.lab.programs import programs
 from delaylab.lab.running import LiveLab
 from delaylab.lab.start import temporary
-from delaylab.resolve.agent_names import node_agent
 from delaylab.resolve.lab import Lab
 from delaylab.spec.conditions.words import one_line
 from delaylab.spec.programs import ProgramSpec
@@ -144,9 +143,8 @@ class Node:
         """
         address = self._address_of(to) if isinstance(to, Node) else to
         given = options(address, count, interval, size, None, realtime=realtime)
-        part = part_of(node_agent(self.name), self._lab.name)
-        session = self._lab.node_session(self.name)
-        return ping_verb.run(replace(given, why=why), session=session, part=part)
+        session, within = self._lab.node_session(self.name), WithinLab(self._lab, self.name)
+        return ping_verb.run(replace(given, why=why), session=session, within=within)
 
     def _address_of(self, other: Node) -> str:
         known = other.addresses

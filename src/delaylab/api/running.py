@@ -8,6 +8,7 @@ from delaylab.lab.cpus import check_cpus
 from delaylab.lab.links.crossings import closed as closed_ways
 from delaylab.lab.links.link_changes import hold_timeline
 from delaylab.lab.links.link_engines import reports as link_reports
+from delaylab.lab.links.passages import LinkRecords
 from delaylab.lab.links.underlays import joined as joined_machines
 from delaylab.lab.links.underlays import record as record_of_underlay
 from delaylab.lab.memory import check_memory
@@ -33,6 +34,7 @@ from delaylab.lab.timeline import restore as restore_timeline
 __all__ = [
     "QUERY",
     "Happened",
+    "LinkRecords",
     "LiveLab",
     "Observer",
     "Timeline",

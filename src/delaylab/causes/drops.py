@@ -40,6 +40,8 @@ LOST = ("lost", "refused")
 """Outcomes of packets that a kernel may have dropped, some of them before they were sent."""
 UNSEEN_LOSS = "no kernel here dropped it: a link lost it, or nobody answered"
 """The words for a lost packet that no kernel was seen to drop."""
+UNANSWERED = "no kernel or link here lost it: nobody answered"
+"""The words for one that no link lost, either."""
 HOST, GATE = "host.", "lo"
 """The start of the places of hosts, and the interface at which an engine holds frames."""
 BY_PROGRAM = "TC_"

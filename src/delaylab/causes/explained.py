@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from delaylab.causes.holds import Hold, holds_within
+from delaylab.causes.holds import Hold, held_pieces
+from delaylab.causes.passages import Passage, holds_of
 from delaylab.causes.pieces import Cause, CausePiece, Stage
 from delaylab.causes.records import CpuWindow, Task, labs_of
 from delaylab.causes.shares import CauseShare, Usual, shares, usual
@@ -33,16 +34,7 @@ class WatchedPart:
         if self.recorded is not None:
             return Walker(self.recorded, lab).pieces(self.stages, self.holds)
         cause = Cause.BEYOND if self.between else Cause.UNKNOWN
-        return [list(_held(stage, self.holds, cause)) for stage in self.stages]
-
-
-def _held(stage: Stage, holds: Sequence[Hold], otherwise: Cause) -> Iterator[CausePiece]:
-    """Yield the times of a segment for which something held the packet, and the rest of it."""
-    left_ns = stage.length_ns
-    for hold in holds_within(holds, *stage.times):
-        left_ns -= hold.length_ns
-        yield CausePiece(hold.cause, hold.length_ns, where=hold.where)
-    yield CausePiece(otherwise, left_ns)
+        return [list(held_pieces(stage, self.holds, cause)) for stage in self.stages]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,18 +42,28 @@ class WatchedPacket:
     """A packet's segments in the order of its way, in parts of one kernel each.
 
     A task has a number of its own among those of all parts. `lab` is that of a packet that was sent
-    in one, if it is known; the tasks of the sender's kernel tell it otherwise.
+    in one, if it is known; the tasks of the sender's kernel tell it otherwise. `passages` are those
+    through links that are known.
     """
 
     parts: Sequence[WatchedPart]
     lab: str | None = None
+    passages: Sequence[Passage] = ()
 
     @staticmethod
     def of_one(
-        stages: Sequence[Stage], recorded: CpuWindow, holds: Sequence[Hold] = ()
+        stages: Sequence[Stage],
+        recorded: CpuWindow,
+        passages: Sequence[Passage] = (),
+        holds: Sequence[Hold] = (),
     ) -> WatchedPacket:
-        """Return a packet with the records of one machine alone, and what held it."""
-        return WatchedPacket(parts=[WatchedPart(stages=stages, recorded=recorded, holds=holds)])
+        """Return a packet with the records of one machine alone, and its passages there.
+
+        `holds` are the times for which anything but links held it.
+        """
+        held = [*holds_of(passages), *holds]
+        part = WatchedPart(stages=stages, recorded=recorded, holds=held)
+        return WatchedPacket(parts=[part], passages=passages)
 
     @property
     def segments(self) -> int:
@@ -85,7 +87,7 @@ class Explained:
     """A late packet: by how much it took longer than usual, and the shares of the causes.
 
     The shares add up to `excess_ns`. `tasks` are those that they name. `lab` is the lab that it was
-    sent in, None if it was sent from outside.
+    sent in, None if it was sent from outside. `passages` are those in which it found a queue.
     """
 
     seq: int
@@ -93,6 +95,7 @@ class Explained:
     shares: Sequence[CauseShare]
     tasks: Mapping[int, Task]
     lab: str | None
+    passages: Sequence[Passage] = ()
 
     @property
     def top(self) -> CauseShare | None:
@@ -125,6 +128,7 @@ def explain(seq: int, late: WatchedPacket, expected: Usual) -> Explained:
         shares=found,
         tasks={number: task for number, task in tasks.items() if number in named},
         lab=late.lab or _lab_of(late, tasks),
+        passages=[each for each in late.passages if each.queue_frames],
     )
 
 

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from delaylab.causes.cpus import Stretch
-from delaylab.causes.pieces import Cause
+from delaylab.causes.pieces import Cause, CausePiece, Stage
 
 OF_LINKS = frozenset({Cause.QUEUE, Cause.RATE, Cause.DELAY})
-"""What a link is configured to do to a packet, as its engine recorded it."""
+"""The causes that a link is configured for; its engine records when each held a packet."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,3 +33,15 @@ def holds_within(holds: Sequence[Hold], start_ns: int, end_ns: int) -> Iterator[
         if first_ns < last_ns:
             yield replace(hold, start_ns=first_ns, end_ns=last_ns)
             end_ns = first_ns
+
+
+def held_pieces(stage: Stage, holds: Sequence[Hold], rest: Cause) -> Iterator[CausePiece]:
+    """Yield the pieces of a segment by what held the packet alone; other time has the cause `rest`.
+
+    They add up to the segment's time.
+    """
+    left_ns = stage.length_ns
+    for hold in holds_within(holds, *stage.times):
+        left_ns -= hold.length_ns
+        yield CausePiece(hold.cause, hold.length_ns, where=hold.where)
+    yield CausePiece(rest, left_ns)

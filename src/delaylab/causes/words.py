@@ -29,8 +29,11 @@ def sentence(found: Explained) -> str:
     return "; ".join(parts) or "no cause is known"
 
 
-def cause(share: CauseShare, found: Explained) -> str:
-    """Return one cause, with who it was and who waited."""
+def cause(share: CauseShare, found: Explained, *, brief: bool = False) -> str:
+    """Return one cause, with who it was and who waited.
+
+    `brief` leaves out how long a queue was, so that packets that waited alike have the same words.
+    """
     who, of = (task_name(task, found.tasks, found.lab) for task in (share.task, share.of))
     return {
         Cause.OWN: f"{of} computed",
@@ -44,7 +47,7 @@ def cause(share: CauseShare, found: Explained) -> str:
         Cause.BLOCKED: f"{of} was blocked in the kernel",
         Cause.RECLAIM: f"{of} looked for memory that could be freed",
         Cause.TIMER: f"{of} slept until a timer",
-        Cause.QUEUE: f"in the queue of {share.where}",
+        Cause.QUEUE: f"in the queue of {share.where}{_queue(share, found, brief=brief)}",
         Cause.RATE: f"at the rate of {share.where}",
         Cause.DELAY: f"delayed by {share.where}, as configured",
         Cause.LINK: f"{of} delayed it as configured",
@@ -52,6 +55,14 @@ def cause(share: CauseShare, found: Explained) -> str:
         Cause.BEYOND: "beyond this machine",
         Cause.UNKNOWN: "unknown",
     }[share.cause]
+
+
+def _queue(share: CauseShare, found: Explained, *, brief: bool) -> str:
+    """Return the frames that the packet was behind in a queue, if they are known."""
+    queue = next((each for each in found.passages if each.where == share.where), None)
+    if queue is None or not (words := queue.most if brief else queue.queue):
+        return ""
+    return f" ({words})" if brief else f" behind {words}"
 
 
 def _took_from(task: int, who: str) -> str:

@@ -115,6 +115,10 @@ class Study:
         """Return windows around packets, with CPUs, tasks and retransmissions, and drops."""
         return [self._optional(trial, name) for name in OF_CPUS]
 
+    def passages(self, trial: str) -> pl.DataFrame:
+        """Return how packets of a trial passed links; no rows if nobody asked for causes."""
+        return self._optional(trial, "passages")
+
     def _optional(self, trial: str, name: str) -> pl.DataFrame:
         """Return a table; one without rows if the trial has none."""
         if not self.table_file(trial, name).exists():

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from string import ascii_uppercase
+from textwrap import wrap
 
 from rich.console import Console
 from rich.table import Table
@@ -18,6 +19,9 @@ from delaylab_study.report.why_words import cpu_name, named_causes, time, title
 
 WIDTH = 60
 """The columns of a CPU's line."""
+KEY_WIDTH, INDENT = 80, " " * 10
+"""The columns of the key below, and what it begins with."""
+HARD_SPACE = "\u00a0"
 NOBODY, UNSEEN, OTHER = "·", "?", "+"
 MOST_BLAMED, LEAST_BLAMED, LEAST_EXCESS_NS = 3, 0.1, 100_000
 """Those that are named near a quantile: so many at most, with such a share of the excess at least,
@@ -45,22 +49,35 @@ def timeline(packet: LookedAt) -> Iterator[str]:
         ]
         for cpu, found in blocks_of(packet).items()
     }
-    seen = Counter(task for each in runs.values() for task in each if task)
-    letters = dict(zip((task for task, _ in seen.most_common()), ascii_uppercase, strict=False))
-    for cpu, tasks in runs.items():
-        yield f"  {cpu_name(cpu):<7} {''.join(_letter(task, letters) for task in tasks)}"
-    named_tasks = tasks_of(packet)
-    named = [
-        f"{letter} {task_name(task, named_tasks, packet.explained.lab)}"
-        for task, letter in letters.items()
-    ]
-    yield f"          {time(step)} each; {NOBODY} idle; {'; '.join(named)}"
+    tasks = tasks_of(packet)
+    names = {
+        task: task_name(task, tasks, packet.explained.lab)
+        for each in runs.values()
+        for task in each
+        if task
+    }
+    seen = Counter(names[task] for each in runs.values() for task in each if task)
+    letters = dict(zip((name for name, _ in seen.most_common()), ascii_uppercase, strict=False))
+    for cpu, found in runs.items():
+        yield f"  {cpu_name(cpu):<7} {''.join(_letter(task, names, letters) for task in found)}"
+    named = [f"{letter} {name}" for name, letter in letters.items()]
+    yield from _key([f"{time(step)} each", f"{NOBODY} idle", *named])
 
 
-def _letter(task: int | None, letters: Mapping[int, str]) -> str:
+def _key(entries: Sequence[str]) -> Iterator[str]:
+    """Yield the lines of the key; none ends within an entry."""
+    whole = "; ".join(entry.replace(" ", HARD_SPACE) for entry in entries)
+    for line in wrap(
+        whole, KEY_WIDTH - len(INDENT), break_long_words=False, break_on_hyphens=False
+    ):
+        yield INDENT + line.replace(HARD_SPACE, " ")
+
+
+def _letter(task: int | None, names: Mapping[int, str], letters: Mapping[str, str]) -> str:
+    """Return the letter of a task; tasks of the same name have the same one."""
     if task is None:
         return UNSEEN
-    return NOBODY if task == IDLE else letters.get(task, OTHER)
+    return NOBODY if task == IDLE else letters.get(names[task], OTHER)
 
 
 def show(trials: Sequence[LookedAtTrial], slowest: Sequence[LookedAt], console: Console) -> None:
@@ -171,5 +188,6 @@ def _share_json(packet: LookedAt, share: CauseShare) -> JsonObject:
         "ns": share.ns,
         "by": task_name(share.task, found.tasks, found.lab),
         "waited": task_name(share.of, found.tasks, found.lab),
+        "held_by": share.where or None,
         "text": cause(share, found),
     }

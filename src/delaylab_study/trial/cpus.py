@@ -19,10 +19,11 @@ from delaylab.api.causes import LOST, Connection, CpuWindow, Drop, Task, last_dr
 from delaylab.api.machines import Machine
 from delaylab.api.names import node_agent
 from delaylab.api.records import Doubt, DoubtKind, doubt
-from delaylab.api.running import LiveLab
+from delaylab.api.running import LinkRecords, LiveLab
 from delaylab_study.dataset.records.tables import OF_CPUS, TABLES
 from delaylab_study.study_file.probe import ProbeSpec
 from delaylab_study.trial.clock_readings import ahead_ns
+from delaylab_study.trial.passages import WantedPassages
 
 SLOWEST, AT_QUANTILE, USUAL = 100, 20, 60
 """Packets that are looked at: the slowest, those around each quantile, and usual ones."""
@@ -35,6 +36,8 @@ BEFORE_NS, AFTER_NS = 20_000_000, 1_000_000
 """The time around a packet of which records are kept."""
 CLOCKS_NS = 1_000_000
 """The time after it that is added on other kernels, whose clocks are known less well."""
+LOST_NS = 5_000_000_000
+"""The time after a lost packet was due within which a link may have dropped it."""
 UNTAPPED = "untapped"
 Packet = tuple[int, int]
 """A packet's probe and sequence number."""
@@ -162,11 +165,17 @@ class KernelWatch:
 class CpuWatch:
     """Recorders of all kernels on the way of a probe, that of its sender first.
 
-    There are none if nobody asked for them.
+    There are none if nobody asked for them. `passages` are those of packets through links.
     """
 
     kernels: Sequence[KernelWatch]
-    tables: CpuTables
+    records: CpuTables
+    passages: WantedPassages
+
+    @property
+    def tables(self) -> dict[str, pl.DataFrame]:
+        """Return all tables by name; they have no rows if nobody asked for causes."""
+        return {**self.records.tables, **self.passages.tables}
 
     def look(
         self,
@@ -181,21 +190,26 @@ class CpuWatch:
         """
         if not self.kernels or not packets:
             return
-        self.tables.connections = connections
+        self.records.connections = connections
         for each in self.kernels:
             each.read_clock()
         sent = pl.concat(packets)
         for packet in chosen(answered(sent, pl.concat(stamps))).iter_rows(named=True):
             of = packet["probe"], packet["seq"], packet["usual"]
             for each, start_ns, end_ns in self._spans(packet["due_ns"], packet["until_ns"]):
-                each.recording.ask(start_ns, end_ns, partial(self.tables.add, each.kernel, *of))
+                each.recording.ask(start_ns, end_ns, partial(self.records.add, each.kernel, *of))
+                self.passages.want(each.kernel.clock, *of[:2], start_ns, end_ns)
         lost = sent.filter(pl.col("outcome").cast(pl.String).is_in(LOST))
         if len(lost):
             keys = set(lost.select("probe", "seq").iter_rows())
             first_ns, last_ns = int(str(lost["intended_ns"].min())), time.time_ns()
             for each, start_ns, end_ns in self._spans(first_ns, last_ns):
-                then = partial(self.tables.add_drops, each.kernel, keys)
+                then = partial(self.records.add_drops, each.kernel, keys)
                 each.recording.ask_drops(start_ns, end_ns, then)
+            for probe, seq, due_ns in lost.select("probe", "seq", "intended_ns").iter_rows():
+                for each, start_ns, end_ns in self._spans(due_ns, due_ns + LOST_NS):
+                    self.passages.want(each.kernel.clock, probe, seq, start_ns, end_ns)
+        self.passages.read()
         for each in self.kernels:
             each.recording.end()
 
@@ -227,7 +241,6 @@ class CpuWatch:
 @contextmanager
 def watching_cpus(lab: LiveLab, probe: ProbeSpec) -> Iterator[CpuWatch]:
     """Record what CPUs do on the way of a probe for the length of a block, if that is asked for."""
-    tables = CpuTables(lab.name)
     with ExitStack() as stack:
         watched = []
         for kernel in kernels_of(lab, probe) if probe.causes else ():
@@ -237,7 +250,10 @@ def watching_cpus(lab: LiveLab, probe: ProbeSpec) -> Iterator[CpuWatch]:
             recording.await_ready()
             watched.append(KernelWatch(kernel, recording))
             watched[-1].read_clock()
-        yield CpuWatch(watched, tables)
+        links = LinkRecords(lab) if probe.causes else None
+        if links is not None:
+            stack.callback(links.close)
+        yield CpuWatch(watched, CpuTables(lab.name), WantedPassages(links))
 
 
 def kernels_of(lab: LiveLab, probe: ProbeSpec) -> list[Kernel]:

@@ -82,7 +82,7 @@ def measure(
         probes=done.packets,
         answers=done.sender.answers,
         comparisons=compared.table,
-        of_cpus=done.cpus.tables.tables,
+        of_cpus=done.cpus.tables,
     )
 
 

@@ -17,10 +17,9 @@ import pytest
 from delaylab.api.labs import RunningLab
 from delaylab.causes.explained import Explained
 from delaylab.causes.pieces import Cause
-from delaylab.causes.records import part_of
+from delaylab.lab.links.passages import WithinLab
 from delaylab.lab.running import LiveLab
 from delaylab.lab.start import temporary
-from delaylab.resolve.agent_names import node_agent
 from delaylab.resolve.resolve import lab_from_data
 from delaylab.units import Duration
 from delaylab.verbs.ping import run as ping
@@ -113,10 +112,10 @@ def during(lab: LiveLab, *, keep_alive: bool, node: str | None, **change: str) -
         why=True,
     )
     session = lab.node_session("one")
-    part, asked = part_of(node_agent("one"), lab.name), Asked()
+    within, asked = WithinLab(lab, "one"), Asked()
 
     def ask() -> None:
-        asked.found.append(ping.run(options, session=session, watch=asked.note, part=part))
+        asked.found.append(ping.run(options, session=session, watch=asked.note, within=within))
 
     beside = threading.Thread(target=ask)
     beside.start()

@@ -27,6 +27,7 @@ SHORT = [
         "real-time program on the responder's CPU",
         "responder stopped",
         "link engine stopped",
+        "link's queue filled by another program",
     )
 ]
 

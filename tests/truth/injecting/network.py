@@ -16,8 +16,11 @@ from tests.truth.injecting.common import LIBC, PRIORITY, SETTLED_NS, Log, Pairs,
 
 DELAYLAB = str(Path(sys.executable).with_name("delaylab"))
 USUAL, LONGER = "1ms", "4ms"
-RATES = "10Mbit", "200Kbit"
+RATES = "10Mbit", "500Kbit"
+"""At the lower one a packet takes 2 ms, less than the time to the next one, so that none waits."""
 RATE_BPS, FRAME_BYTES, HEADERS, DISCARD_PORT = 10e6, 1250, 42, 9
+FRAME_NS = round((FRAME_BYTES + 24) * 8e9 / RATE_BPS)
+"""The time that such a frame takes the link, with what Ethernet has between two frames."""
 SEGMENT, SEGMENTS, DRAINED_NS = 500, 100, 20_000_000
 MANY_SOCKETS = 300
 FULL_BUFFER = 400
@@ -34,6 +37,11 @@ def rate(plan: Pairs, lab: str) -> Log:
     """Lower the link's rate, ten times as long as asked; all is doubtful while that changes."""
     usual, lower = RATES
     return changed(plan, lab, f"rate={lower}", f"rate={usual}")
+
+
+def loss(plan: Pairs, lab: str) -> Log:
+    """Have the link lose all packets, ten times as long as asked."""
+    return changed(plan, lab, "loss=100%", "loss=none")
 
 
 def changed(plan: Pairs, lab: str, condition: str, usual: str) -> Log:
@@ -57,17 +65,34 @@ def set_link(lab: str, condition: str) -> None:
 
 
 def burst(plan: Pairs, to: str) -> Log:
-    """Send as many bytes as take the link a time."""
+    """Send as many frames as take the link a time; the log has the time that they take it."""
     done = []
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sending:
         sending.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 20)
         for moment_ns, length_ns in plan:
             sleep_until(moment_ns)
             began_ns = time.time_ns()
-            for _ in range(max(1, round(length_ns * RATE_BPS / 8e9 / FRAME_BYTES))):
+            frames = max(1, round(length_ns / FRAME_NS))
+            for _ in range(frames):
                 sending.sendto(bytes(FRAME_BYTES - HEADERS), (to, DISCARD_PORT))
-            done.append((began_ns, began_ns + length_ns))
+            done.append((began_ns, began_ns + frames * FRAME_NS))
     return done, []
+
+
+def overflow(plan: Pairs, to: str) -> Log:
+    """Send faster than the link does, five times as long as asked, so that its queue is full.
+
+    That is so some time after the beginning, until some time after the end.
+    """
+    done = []
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sending:
+        for moment_ns, length_ns in plan:
+            sleep_until(moment_ns)
+            began_ns = time.time_ns()
+            while time.time_ns() < began_ns + 5 * length_ns:
+                sending.sendto(bytes(FRAME_BYTES - HEADERS), (to, DISCARD_PORT))
+            done.append((began_ns, time.time_ns()))
+    return done, [(end, end + DRAINED_NS) for _, end in done]
 
 
 def softirq(plan: Pairs, argument: str) -> Log:

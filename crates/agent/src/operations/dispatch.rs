@@ -95,6 +95,7 @@ fn operate(request: Value, session: &mut Session) -> Result<Value, Failure> {
         Request::LinkSet(it) => link::ask_supervisor(&LinkRequest::LinkSet(it), session),
         Request::LinkTimeline(it) => link::ask_supervisor(&LinkRequest::LinkTimeline(it), session),
         Request::LinkPace(it) => link::ask_supervisor(&LinkRequest::LinkPace(it), session),
+        Request::LinkPassages(it) => link::ask_supervisor(&LinkRequest::LinkPassages(it), session),
         Request::LinkRestart(it) => link::ask_supervisor(&LinkRequest::LinkRestart(it), session),
         Request::DescribeMachine(it) => run(it, session, machine::facts::describe),
         Request::Processes(it) => run(it, session, machine::facts::processes),

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::generating::Late;
 use super::mac::Mac;
+use super::passages::LinkPassages;
 
 /// All links of one engine.
 #[derive(Deserialize, JsonSchema)]
@@ -164,6 +165,7 @@ pub(crate) enum LinkRequest {
     LinkSet(LinkSet),
     LinkTimeline(LinkTimeline),
     LinkPace(LinkPace),
+    LinkPassages(LinkPassages),
     LinkRestart(LinkRestart),
 }
 

@@ -7,7 +7,7 @@
 //! - [`crossing`]: those that try whether frames get from one machine to another.
 //! - [`observing`]: the request for the forwarding tables of nodes.
 //! - [`starting`]: those about a node's files and long-lived programs.
-//! - [`links`]: those to an agent that carries links, and the links of a plan.
+//! - [`links`]: those to an agent that carries links, and the links of a plan; [`passages`]: how packets passed them.
 //! - [`lab`]: the request to build a lab, and its plan; [`agent_network`]: a part of it; [`built`]: the answer.
 //! - [`machine`]: those about a machine and its labs, and how a session with a machine begins.
 //! - [`running`]: orders of the client and events of the agent while a request runs.
@@ -28,6 +28,7 @@ pub(crate) mod measuring;
 pub(crate) mod network;
 pub(crate) mod observing;
 pub(crate) mod outward;
+pub(crate) mod passages;
 pub(crate) mod programs;
 pub(crate) mod requests;
 pub(crate) mod running;

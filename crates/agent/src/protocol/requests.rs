@@ -23,6 +23,7 @@ use super::network::{
     Neighbours, Queues, QueuesDone, Watch, WatchDone,
 };
 use super::observing::{Observe, ObserveDone};
+use super::passages::{LinkPassages, LinkPassagesDone};
 use super::programs::{
     Clock, ClockDone, Compute, ComputeDone, Exec, ExecDone, Hello, HelloDone, Nothing,
 };
@@ -113,6 +114,7 @@ operations! {
     "link-set": LinkSet => LinkSetDone, events [], tables [];
     "link-timeline": LinkTimeline => Nothing, events [], tables [];
     "link-pace": LinkPace => Nothing, events [], tables [];
+    "link-passages": LinkPassages => LinkPassagesDone, events [], tables [];
     "link-restart": LinkRestart => Nothing, events [], tables [];
     "machine": DescribeMachine => DescribeMachineDone, events [], tables [];
     "processes": Processes => ProcessesDone, events [], tables [];

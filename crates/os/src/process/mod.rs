@@ -2,6 +2,7 @@
 
 pub mod credential_channel;
 pub mod end_signals;
+pub mod going_on;
 pub mod memory;
 pub mod namespace;
 pub mod open_files;
@@ -218,21 +219,17 @@ pub fn signal_group(group: i32, signal: i32) -> io::Result<()> {
 
 /// Let the kernel reap all children, including those that this process inherits (sigaction(2), `SIGCHLD`).
 pub fn reap_by_kernel() -> io::Result<()> {
-    child_signal(SigHandler::SigIgn)
+    handle(Signal::SIGCHLD, SigHandler::SigIgn)
 }
 
 /// Keep ended children until they are waited for, as [`wait`] needs it.
 pub fn reap_by_wait() -> io::Result<()> {
-    child_signal(SigHandler::SigDfl)
+    handle(Signal::SIGCHLD, SigHandler::SigDfl)
 }
 
 /// Go on when asked to end (`SIGTERM`). Whoever calls this ends by itself soon, and cleans up first.
 pub fn ignore_request_to_end() -> io::Result<()> {
     handle(Signal::SIGTERM, SigHandler::SigIgn)
-}
-
-fn child_signal(handler: SigHandler) -> io::Result<()> {
-    handle(Signal::SIGCHLD, handler)
 }
 
 /// Set one of the kernel's own handlers of a signal.

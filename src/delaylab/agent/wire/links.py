@@ -10,8 +10,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from delaylab.agent.link_reports import SentReport
-from delaylab.agent.replies import Listed, Nothing, Reply
+from delaylab.agent.replies import Count, Listed, Nothing, Reply, Span, Text
 from delaylab.agent.requests import Request
+from delaylab.agent.wire.words import Fate
+from delaylab.io.values import Message
 from delaylab.records.links import Direction
 
 if TYPE_CHECKING:
@@ -63,6 +65,73 @@ class LinkPace(Request[Nothing]):
     reply = Nothing
     # True to send frames up to a millisecond late; false to send them on time, as at the start.
     eased: bool
+
+
+class PassageReport(Reply):
+    """The passage of a packet through one direction.
+
+    Times are in ns since the Unix epoch.
+    """
+
+    probe: Count
+    seq: Count
+    link: Text
+    # The node that sends, or receives; null behind an uplink.
+    node: Text | None = None
+    # True if the direction is what the node receives.
+    receives: bool
+    fate: Fate
+    came_ns: Span
+    # The time at which it began to leave: until then it waited in the queue.
+    began_ns: Span
+    # The time at which all of it had left, as the rate has it.
+    left_ns: Span
+    # The time at which the link's delay was over.
+    due_ns: Span
+    # The time at which it was sent, or dropped.
+    ended_ns: Span
+    # The frames and bytes that waited in the queue when it came.
+    queue_frames: Count
+    queue_bytes: Count
+    # The IP or MAC address of the sender of most of these bytes, and how many they are; null
+    # without a queue.
+    most_from: Text | None = None
+    most_bytes: Count
+
+
+class LinkPassagesDone(Reply):
+    """The passages of packets, in the order of the packets and of their ends.
+
+    There are none of what the engine has forgotten, and none where the kernel carries the
+    links.
+    """
+
+    passages: Listed[PassageReport]
+
+
+@dataclass(frozen=True)
+class WantedPacket(Message):
+    """A packet of a probe, and the times between which its passages ended, in ns since the Unix
+    epoch.
+    """
+
+    probe: int
+    seq: int
+    from_ns: int
+    to_ns: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class LinkPassages(Request[LinkPassagesDone]):
+    """Report how packets of probes passed the links: when each came and left, and the queue that
+    it found.
+
+    An engine keeps the last 524288 passages.
+    """
+
+    op = "link-passages"
+    reply = LinkPassagesDone
+    packets: Sequence[WantedPacket]
 
 
 @dataclass(frozen=True, kw_only=True)

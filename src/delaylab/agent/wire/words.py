@@ -11,6 +11,8 @@ By = Literal["socket", "tcx", "ring"]
 """The means by which stamps were taken."""
 Deed = Literal["freeze", "continue", "kill", "start"]
 """A thing that is done to programs."""
+Fate = Literal["sent", "loss", "queue", "early", "down", "interface"]
+"""The end of a packet's passage."""
 Mode = Literal["socket", "packet"]
 """The way in which packets are passed to the kernel."""
 NodeState = Literal["running", "stopped", "killed"]

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 
 from delaylab.agent.failures import AgentError
 from delaylab.agent.wire.cpus import CpusDone
-from delaylab.causes.drops import UNSEEN_LOSS, Drop
+from delaylab.causes.drops import Drop
 from delaylab.causes.explained import Explained
+from delaylab.causes.passages import Passage, loss_words
 from delaylab.causes.pieces import Cause
 from delaylab.causes.words import cause, sentence, task_name, us
 from delaylab.io.values import JsonObject
@@ -23,15 +24,24 @@ SLOWEST = 3
 
 @dataclass(frozen=True, slots=True)
 class LostPacket:
-    """A lost packet, and how a kernel of this machine dropped it; None if none did."""
+    """A lost packet, and how a kernel of this machine dropped it; None if none did.
+
+    `passages` are those through links of this machine, in the order of their ends.
+    """
 
     seq: int
     drop: Drop | None
+    passages: Sequence[Passage] = ()
 
     @property
     def text(self) -> str:
         """Return who dropped it."""
-        return UNSEEN_LOSS if self.drop is None else self.drop.text
+        return loss_words(self.drop, self.passages)
+
+    @property
+    def brief(self) -> str:
+        """Return the same without how long a queue was."""
+        return loss_words(self.drop, self.passages, brief=True)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,7 +85,7 @@ class LateFound:
         slowest = sorted(self.explained, key=lambda found: -found.excess_ns)[:SLOWEST]
         for found in slowest:
             yield f"  slowest: seq={found.seq} +{us(found.excess_ns)}: {sentence(found)}"
-        for text, count in Counter(each.text for each in self.lost).most_common():
+        for text, count in Counter(each.brief for each in self.lost).most_common():
             yield f"  lost: {count} of {len(self.lost)}: {text}"
         if self.recorded is not None:
             yield from in_doubt(self.recorded)
@@ -128,6 +138,7 @@ def packet_json(found: Explained) -> JsonObject:
                 "task": share.task,
                 "by": task_name(share.task, found.tasks, found.lab),
                 "waited": task_name(share.of, found.tasks, found.lab),
+                "held_by": share.where or None,
                 "text": cause(share, found),
             }
             for share in found.shares
@@ -137,7 +148,7 @@ def packet_json(found: Explained) -> JsonObject:
 
 def lost_json(lost: LostPacket) -> JsonObject:
     """Return a lost packet as `ping --json` prints it."""
-    drop = lost.drop
+    drop, last = lost.drop, lost.passages[-1] if lost.passages else None
     return {
         "seq": lost.seq,
         "why": lost.text,
@@ -145,4 +156,6 @@ def lost_json(lost: LostPacket) -> JsonObject:
         "interface": drop.interface if drop else None,
         "place": drop.place if drop else None,
         "cpu": drop.cpu if drop else None,
+        "link": last.where if last else None,
+        "fate": last.fate if last else None,
     }

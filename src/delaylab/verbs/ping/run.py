@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 
@@ -32,6 +33,9 @@ from delaylab.verbs.ping.tables import merged, packets_of
 from delaylab.verbs.ping.target import Asking, Protocol, Target
 from delaylab.verbs.ping.view import View
 from delaylab.verbs.ping.why import OnLate, explaining
+
+if TYPE_CHECKING:
+    from delaylab.lab.links.passages import WithinLab
 
 AT_MOST = 100_000
 """Largest number of packets without -c: over a day at one per second."""
@@ -195,13 +199,13 @@ def run(
     console: Console | None = None,
     session: Session | None = None,
     watch: OnPacket | None = None,
-    part: str | None = None,
+    within: WithinLab | None = None,
     on_late: OnLate | None = None,
 ) -> PingResult:
     """Ping a host; print each reply if there is a console.
 
     `session` is one with the agent that sends, by default one of this machine, which is then
-    watched; it is closed. `part` is the part of a lab that the agent is in (`part_of`). `watch` is
+    watched; it is closed. `within` is where in a lab the agent is. `watch` is
     called with each packet once its fate is known; `on_late`, with `why`, for late ones.
     """
     check(options)
@@ -215,7 +219,7 @@ def run(
         if console is not None and not options.quiet:
             tell = partial(_tell_why, console)
             listeners.append(OnLate(explained=tell, lost=tell))
-        why = stack.enter_context(explaining(session, part, listeners)) if options.why else None
+        why = stack.enter_context(explaining(session, within, listeners)) if options.why else None
         with printer(console, options, address) as show:
             also = [watch, why.add if why else None]
             shown_to = [show, *(each for each in also if each is not None)]

@@ -6,16 +6,19 @@ import time
 from bisect import insort
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
+from typing import TYPE_CHECKING
 
 from delaylab.agent.recording import CpuRecording
 from delaylab.agent.session import Session
+from delaylab.agent.wire.links import WantedPacket
 from delaylab.agent.wire.sessions import Hello
 from delaylab.causes.drops import LOST, Drop, last_drops
 from delaylab.causes.explained import Explained, WatchedPacket, explain, usual_of
 from delaylab.causes.holds import Hold
+from delaylab.causes.passages import Passage
 from delaylab.causes.pieces import Stage
 from delaylab.causes.records import CpuWindow
 from delaylab.causes.shares import Usual
@@ -23,6 +26,9 @@ from delaylab.causes.tcp import BOTH, Connection, tcp_holds
 from delaylab.machines import LOCAL
 from delaylab.verbs.ping.late import LATE_NS, LateFound, LostPacket
 from delaylab.verbs.ping.result import PingPacket
+
+if TYPE_CHECKING:
+    from delaylab.lab.links.passages import LinkRecords, WithinLab
 
 NEAR_NS = 100_000
 """The most time by which a usual packet takes longer than the median."""
@@ -59,8 +65,8 @@ class WhyWatch:
 
     `by` is the process that sends, or the part of a lab. `listeners` are called for late packets,
     and for lost ones. `probe` is the number of the probe, without which no loss is looked at, and
-    `service_port` the port that it asks. A packet is late if it takes `late_ns` longer than the
-    median.
+    `service_port` the port that it asks. `links` are the link engines of this machine, None outside
+    of labs. A packet is late if it takes `late_ns` longer than the median.
     """
 
     recording: CpuRecording
@@ -68,6 +74,7 @@ class WhyWatch:
     listeners: Sequence[OnLate] = ()
     probe: int | None = None
     service_port: int = 0
+    links: LinkRecords | None = None
     late_ns: int = LATE_NS
     explained: list[Explained] = field(default_factory=list)
     lost: list[LostPacket] = field(default_factory=list)
@@ -138,7 +145,8 @@ class WhyWatch:
             self.recording.ask_drops(self._began_ns, now_ns, then)
 
     def _note_lost(self, seq: int, drops: list[Drop]) -> None:
-        found = LostPacket(seq, last_drops(drops).get((self.probe or 0, seq)))
+        passages = self._passages(seq, self._began_ns, time.time_ns())
+        found = LostPacket(seq, last_drops(drops).get((self.probe or 0, seq)), passages)
         self.lost.append(found)
         for each in self.listeners:
             each.lost(found)
@@ -184,8 +192,15 @@ class WhyWatch:
     def _watched(
         self, packet: PingPacket, stages: list[Stage], recorded: CpuWindow
     ) -> WatchedPacket:
-        holds = holds_of(packet, stages, self.service_port, recorded)
-        return WatchedPacket.of_one(stages, recorded, holds)
+        passages = self._passages(packet.seq, stages[0].start_ns, stages[-1].end_ns)
+        holds = tcp_holds_of(packet, stages, self.service_port, recorded)
+        return WatchedPacket.of_one(stages, recorded, passages, holds)
+
+    def _passages(self, seq: int, from_ns: int, to_ns: int) -> list[Passage]:
+        """Return how a packet passed links of this machine that have ended by a time."""
+        if self.links is None or self.probe is None:
+            return []
+        return self.links.of_packet(WantedPacket(self.probe, seq, from_ns, to_ns))
 
     def _expected_of(self, segments: int) -> Usual | None:
         """Return what usual packets take; it is worked out anew when there are more of them."""
@@ -238,7 +253,7 @@ def stages_of(packet: PingPacket, program: frozenset[int | str]) -> list[Stage] 
     ]
 
 
-def holds_of(
+def tcp_holds_of(
     packet: PingPacket, stages: Sequence[Stage], service_port: int, recorded: CpuWindow
 ) -> list[Hold]:
     """Return the times for which TCP held a packet, by what its connection sent again."""
@@ -263,19 +278,22 @@ def took_of(packet: PingPacket) -> int | None:
 
 @contextmanager
 def explaining(
-    sender: Session, part: str | None, listeners: Sequence[OnLate] = ()
+    sender: Session, within: WithinLab | None, listeners: Sequence[OnLate] = ()
 ) -> Iterator[WhyWatch]:
     """Record this machine's CPUs for the length of a block, for packets that a session sends.
 
-    `part` is the part of a lab that the session is with, None outside of labs. Where nobody may
-    record CPUs, the recording has failed from the start.
+    `within` is where in a lab they are sent, None outside of labs. Where nobody may record CPUs,
+    the recording has failed from the start.
     """
     with recording_cpus() as recording:
         hello = sender.call(Hello()).done
         if hello.clock != _clock_here():
             recording.give_up(OTHER_KERNEL)
-        by: int | str = hello.pid if part is None else part
-        yield WhyWatch(recording, frozenset({by}), listeners)
+        if within is None:
+            yield WhyWatch(recording, frozenset({hello.pid}), listeners)
+            return
+        with closing(within.records(hello.clock)) as links:
+            yield WhyWatch(recording, frozenset({within.part}), listeners, links=links)
 
 
 def _clock_here() -> str:

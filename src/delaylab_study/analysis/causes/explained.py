@@ -17,6 +17,7 @@ from delaylab.api.causes import (
     Explained,
     Hold,
     Leg,
+    Passage,
     SentAgain,
     Stage,
     WatchedPacket,
@@ -29,6 +30,7 @@ from delaylab.api.causes import (
 from delaylab.api.points import RESPONDER, bare, role
 from delaylab_study.analysis.causes.lost import lost
 from delaylab_study.analysis.causes.parts import Passed, parts, stages
+from delaylab_study.analysis.causes.passages import passages
 from delaylab_study.analysis.causes.windows import PacketWindows, windows
 from delaylab_study.analysis.clocks.stations import Station
 from delaylab_study.analysis.packets.table import MEASURED
@@ -98,11 +100,17 @@ def looked_at(study: Study, trial: TrialRecord) -> LookedAtTrial:
     watched = list(windows(study, trial.id))
     rows = dict(_passed(read, stations, watched[0].lab)) if watched else {}
     machines = frozenset(each.clock for each in study.record.machines.values())
+    passed = passages(study, trial.id)
     handshake = [HANDSHAKE] if _has_handshakes(read, stations) else []
     names = [SLIP, *handshake, *_names(read, stations)]
     legs = [frozenset[Leg](), *[BOTH for _ in handshake], *_legs(stations)]
     found = [
-        (each, due_ns, points, _watched(each, due_ns, points, machines, legs))
+        (
+            each,
+            due_ns,
+            points,
+            _watched(each, due_ns, points, machines, passed.get((each.probe, each.seq), ()), legs),
+        )
         for each in watched
         if (row := rows.get((each.probe, each.seq)))
         for due_ns, points in [row]
@@ -154,14 +162,22 @@ def _watched(
     due_ns: int,
     points: Sequence[Passed],
     machines: frozenset[str],
+    passed: Sequence[tuple[str, Passage]],
     legs: Sequence[frozenset[Leg]],
 ) -> WatchedPacket:
     of_clock = {kernel.clock: kernel.window for kernel in packet.kernels}
-    holds = _holds(packet, due_ns, points, legs)
-    return WatchedPacket(parts=parts(due_ns, points, of_clock, machines, holds), lab=packet.lab)
+    by_links: dict[str, list[Hold]] = {}
+    for clock, passage in passed:
+        by_links.setdefault(clock, []).extend(passage.holds)
+    by_tcp = _tcp_holds(packet, due_ns, points, legs)
+    return WatchedPacket(
+        parts=parts(due_ns, points, of_clock, machines, by_links, by_tcp),
+        lab=packet.lab,
+        passages=[passage for _, passage in passed],
+    )
 
 
-def _holds(
+def _tcp_holds(
     packet: PacketWindows, due_ns: int, points: Sequence[Passed], legs: Sequence[frozenset[Leg]]
 ) -> list[Hold]:
     """Return the times for which TCP held a packet, by the sender's clock."""

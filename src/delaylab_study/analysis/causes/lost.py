@@ -1,4 +1,4 @@
-"""Packets of a trial that nobody answered, by how a kernel dropped them."""
+"""Packets of a trial that nobody answered, by how a kernel or a link lost them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from collections.abc import Iterator
 
 import polars as pl
 
-from delaylab.api.causes import LOST, UNSEEN_LOSS, Drop, last_drops
+from delaylab.api.causes import LOST, Drop, last_drops, loss_words
+from delaylab_study.analysis.causes.passages import passages
 from delaylab_study.analysis.packets.table import MEASURED
 from delaylab_study.dataset.records.trial import TrialRecord
 from delaylab_study.dataset.store import Study
@@ -15,13 +16,13 @@ from delaylab_study.dataset.store import Study
 
 def lost(study: Study, trial: TrialRecord) -> Counter[str]:
     """Return the number of packets under load that were lost, by how, in words."""
-    dropped = last_drops(drops(study, trial.id))
+    dropped, passed = last_drops(drops(study, trial.id)), passages(study, trial.id)
     sent = study.probes(trial.id).filter(
         (pl.col("phase").cast(pl.String) == MEASURED)
         & pl.col("outcome").cast(pl.String).is_in(LOST)
     )
     return Counter(
-        dropped[key].text if key in dropped else UNSEEN_LOSS
+        loss_words(dropped.get(key), [each for _, each in passed.get(key, ())], brief=True)
         for key in sent.select("probe", "seq").iter_rows()
     )
 

@@ -31,7 +31,7 @@ class Passed:
 class _Placed:
     """A segment with the kernel that had the packet in it; None between two machines.
 
-    `holds` are the times for which something held the packet in it, by the clock of that kernel.
+    `holds` are the times for which TCP held the packet in it, by the clock of that kernel.
     """
 
     stage: Stage
@@ -44,15 +44,16 @@ def parts(
     points: Sequence[Passed],
     windows: Mapping[str, CpuWindow],
     machines: frozenset[str],
-    holds: Sequence[Hold] = (),
+    by_links: Mapping[str, Sequence[Hold]],
+    by_tcp: Sequence[Hold] = (),
 ) -> list[WatchedPart]:
     """Return the parts of a packet's way, from when it was due on.
 
     `windows` are those of each clock whose CPUs were recorded, `machines` the clocks of machines.
-    `holds` are the times for which something held the packet, by the sender's clock.
+    `by_links` are the holds of links by each clock, `by_tcp` those of TCP by the sender's.
     """
     placed = [
-        replace(each, holds=list(_held(each.stage, stage, holds)))
+        replace(each, holds=list(_held(each.stage, stage, by_tcp)))
         for each, stage in zip(
             _placed(due_ns, points, machines), stages(due_ns, points), strict=True
         )
@@ -62,7 +63,10 @@ def parts(
             stages=[each.stage for each in together],
             recorded=None if clock is None else windows.get(clock),
             between=clock is None,
-            holds=[hold for each in together for hold in each.holds],
+            holds=[
+                *(() if clock is None else by_links.get(clock, ())),
+                *(hold for each in together for hold in each.holds),
+            ],
         )
         for clock, group in groupby(placed, key=lambda each: each.clock)
         for together in [list(group)]

@@ -70,7 +70,7 @@ def _named(packets: Sequence[LookedAt]) -> dict[str, float]:
     for packet in packets:
         for share in packet.explained.shares:
             if share.ns > 0:
-                total[cause(share, packet.explained)] += share.ns
+                total[cause(share, packet.explained, brief=True)] += share.ns
     return {words: ns / len(packets) for words, ns in total.most_common()}
 
 

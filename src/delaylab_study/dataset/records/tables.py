@@ -125,6 +125,24 @@ DROPS = {
     "interface": pl.String,
     "part": pl.String,
 }
+PASSAGES = {
+    "clock": pl.String,
+    "probe": pl.UInt32,
+    "seq": pl.UInt32,
+    "link": pl.String,
+    "node": pl.String,
+    "receives": pl.Boolean,
+    "ended": pl.String,
+    "came_ns": pl.Int64,
+    "began_ns": pl.Int64,
+    "left_ns": pl.Int64,
+    "due_ns": pl.Int64,
+    "ended_ns": pl.Int64,
+    "queue_frames": pl.UInt32,
+    "queue_bytes": pl.Int64,
+    "most_from": pl.String,
+    "most_bytes": pl.Int64,
+}
 TABLES: dict[str, Schema] = {
     "stamps": STAMPS,
     "probes": PROBES,
@@ -140,14 +158,16 @@ TABLES: dict[str, Schema] = {
     "tasks": TASKS,
     "retransmissions": RETRANSMISSIONS,
     "drops": DROPS,
+    "passages": PASSAGES,
 }
 ADDED = {"hosts": {"machine": LOCAL_NAME}}
 """Columns that tables of earlier versions lack, and the value that all their rows have."""
 OF_ROUTERS = frozenset({"changes", "wrong", "fates"})
 """Tables of a trial whose lab has routing daemons."""
 OF_CPUS = ("windows", "cpus", "tasks", "retransmissions", "drops")
+OF_CAUSES = (*OF_CPUS, "passages")
 """Tables of a trial whose probe has `causes`."""
-OPTIONAL = frozenset({"answers", "progress", "comparisons", *OF_CPUS}) | OF_ROUTERS
+OPTIONAL = frozenset({"answers", "progress", "comparisons", *OF_CAUSES}) | OF_ROUTERS
 """Tables that a trial has only if there is something in them."""
 OF_PROBE = frozenset({"stamps", "probes"})
 """Tables that a trial without a probe does not have."""
@@ -155,9 +175,13 @@ OF_ANSWERS = frozenset({"handshake_ns", "tls_ns", "whole_ns", "status"})
 """Columns that are null where an answer has no such thing."""
 OF_TASKS = frozenset({"how", "program", "lab", "part"})
 """Columns that are null where nothing is known of a task, or a record has no such thing."""
-NULLABLE = frozenset({"sent_ns", "slip_ns", "end_ns", "first_ns"}) | OF_ANSWERS | OF_TASKS
+OF_LOSSES = frozenset({"reason", "interface", "node", "most_from"})
+"""Columns that are null where a kernel does not say why, or there is no such thing."""
+NULLABLE = (
+    frozenset({"sent_ns", "slip_ns", "end_ns", "first_ns"}) | OF_ANSWERS | OF_TASKS | OF_LOSSES
+)
 """Columns that may be null: of a packet that was not sent, of what has not ended, of a SYN, of
-answers, of tasks."""
+answers, of tasks, of losses and queues."""
 EPOCH = "since the Unix epoch"
 MEANINGS: dict[str, dict[str, str]] = {
     "stamps": {
@@ -310,6 +334,26 @@ MEANINGS: dict[str, dict[str, str]] = {
         "reason": "The kernel's name for why (`skb_drop_reason`); null if it has none.",
         "interface": "The interface that the packet was at; null if it was at none.",
         "part": "The part of the lab that the interface is in; null outside of labs.",
+    },
+    "passages": {
+        "clock": "The name of the clock of the machine whose link engine carried the packet.",
+        "probe": "The number of the packet's probe.",
+        "seq": "The packet's sequence number.",
+        "link": "The link.",
+        "node": "The node that sends on the link, or receives; null for what another host sends.",
+        "receives": "True for the conditions of what the node receives.",
+        "ended": "`sent`, or how the link lost the packet: `loss` (as configured), `queue` (full), "
+        "`early` (by the queue's discipline), `down`, or `interface` (it did not take it).",
+        "came_ns": f"When the packet came, {EPOCH}.",
+        "began_ns": "When it began to leave: until then it waited in the link's queue.",
+        "left_ns": "When all of it had left, as the link's rate has it.",
+        "due_ns": "When the link's delay was over.",
+        "ended_ns": "When it was sent, or dropped.",
+        "queue_frames": "The frames that waited in the queue when it came.",
+        "queue_bytes": "Their bytes.",
+        "most_from": "The node or the address that most of these bytes were from; null without a "
+        "queue.",
+        "most_bytes": "How many that were.",
     },
 }
 """Meaning of each column, as docs/dataset.md prints it."""

@@ -7,11 +7,13 @@
 //! - [`task`]: what an engine gets from its supervisor.
 //! - [`carriers`]: the carriers of nodes' ends of links, taken and given back; [`ports`]: the ports set up or down.
 //! - [`requests`]: the requests; serves them and makes the changes of the timeline, for either kind of engine.
+//! - [`passages`]: how packets of probes passed the links.
 //! - [`report`](mod@report): the report of an engine, and the period over which it counts.
 
 mod carriers;
 mod kernel_engine;
 mod own_engine;
+mod passages;
 mod ports;
 mod report;
 mod requests;

@@ -14,6 +14,7 @@ use delaylab_os::process::{open_files, scheduling};
 use delaylab_proto::{Context, Failure};
 
 use super::carriers::Carriers;
+use super::passages;
 use super::ports::take_ports_down;
 use super::report::{Period, PortDrops};
 use super::requests::{LinkEngine, Timeline, say_ready, say_refused, say_why, serve_requests};
@@ -23,6 +24,7 @@ use crate::link::data::commands::{self, LoopAnswer, LoopChannels, LoopCommand, L
 use crate::link::data::forward::Forwarder;
 use crate::link::data::sender_limits::SenderLimits;
 use crate::protocol::links::{DirectionReport, EngineLinks, EngineReport, Pauses};
+use crate::protocol::passages::{PassageReport, WantedPacket};
 use crate::timing::lateness::Lateness;
 use crate::timing::pace::Pace;
 
@@ -171,6 +173,10 @@ impl LinkEngine for ControlThread<'_> {
 
     fn ease(&mut self, eased: bool) -> Result<(), Failure> {
         self.forwarding.command(LoopCommand::Ease { eased })
+    }
+
+    fn passages(&mut self, packets: &[WantedPacket]) -> Result<Vec<PassageReport>, Failure> {
+        passages::find(packets, &self.forwarding, self.configured.directions())
     }
 
     fn report(&mut self, reset: bool) -> Result<EngineReport, Failure> {

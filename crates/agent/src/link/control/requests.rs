@@ -16,6 +16,7 @@ use crate::protocol::links::{
     Change, DirectionReport, EngineReport, LinkPace, LinkRequest, LinkSet, LinkSetDone,
     LinkTimeline, Links, Moment,
 };
+use crate::protocol::passages::{LinkPassages, LinkPassagesDone, PassageReport, WantedPacket};
 use crate::protocol::programs::Nothing;
 
 /// Read a request from its JSON.
@@ -51,6 +52,11 @@ pub(super) trait LinkEngine {
     /// Let frames be late, or not any more; the kernel has no pace to change.
     fn ease(&mut self, _eased: bool) -> Result<(), Failure> {
         Ok(())
+    }
+
+    /// Return the passages of packets of probes; the kernel keeps none.
+    fn passages(&mut self, _packets: &[WantedPacket]) -> Result<Vec<PassageReport>, Failure> {
+        Ok(Vec::new())
     }
 
     /// Check that all links are in place; an error ends them.
@@ -132,6 +138,9 @@ fn answer(
         LinkRequest::LinkPace(LinkPace { eased }) => {
             links.ease(eased)?;
             done(&Nothing {})
+        }
+        LinkRequest::LinkPassages(LinkPassages { packets }) => {
+            done(&LinkPassagesDone { passages: links.passages(&packets)? })
         }
         LinkRequest::LinkRestart(_) => done(&Nothing {}),
     }

@@ -10,6 +10,7 @@ use delaylab_os::files::descriptor;
 use delaylab_proto::{Context, Failure};
 
 use super::direction::Snapshot;
+use super::passages::{Passage, Wanted};
 use crate::protocol::links::{CpuNoiseSummary, Memory};
 
 /// A command to the loop.
@@ -20,6 +21,8 @@ pub(crate) enum LoopCommand {
     Ease { eased: bool },
     /// Read the counters of one direction, and reset them with `reset`.
     Read { direction: usize, reset: bool },
+    /// Find the passages of a packet.
+    Passages(Wanted),
     /// Read the counters of all directions together.
     ReadTotals { reset: bool },
 }
@@ -27,6 +30,7 @@ pub(crate) enum LoopCommand {
 /// An answer; answers come in the order of the commands.
 pub(crate) enum LoopAnswer {
     Direction(Box<Snapshot>),
+    Passages(Vec<Passage>),
     Totals(Totals, Memory, CpuNoiseSummary),
 }
 

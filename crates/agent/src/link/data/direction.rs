@@ -7,9 +7,18 @@ use delaylab_link::{Conditions, Delivery, LinkState, Pipe, Reason, Sink};
 use delaylab_os::clock::{Monotonic, Realtime};
 use delaylab_wire::ETHERNET_HEADER;
 
+use super::passages::{Passages, QueueFound, Waiters};
 use super::pool::{Account, Pool, Slot};
 use crate::protocol::links::{Dropped, Tally};
+use crate::protocol::passages::Fate;
 use crate::timing::lateness::Lateness;
+
+/// The frames under way: their memory, what is scheduled for them, and the passages of probes' packets.
+pub(super) struct UnderWay {
+    pub pool: Pool,
+    pub events: EventQueue,
+    pub passages: Passages,
+}
 
 /// One direction: the frames that the node behind one port sends, or those that it receives.
 pub(super) struct DirectionState {
@@ -28,6 +37,7 @@ pub(super) struct DirectionState {
     pipe: Pipe<Slot>,
     pub account: Account,
     pub counts: Counts,
+    waiters: Waiters,
     /// The number of frames refused before they entered, at the time when counting began.
     refused_before: u64,
     /// The time at which the pipe's queue is to be processed next.
@@ -55,6 +65,7 @@ impl DirectionState {
             pipe,
             account,
             counts: Counts::default(),
+            waiters: Waiters::default(),
             refused_before: 0,
             armed: None,
             handed: Monotonic::from_ns(i64::MIN),
@@ -62,18 +73,12 @@ impl DirectionState {
     }
 
     /// Take in a frame, given in these parts.
-    pub(super) fn enter(
-        &mut self,
-        arrival: Monotonic,
-        parts: &[&[u8]],
-        pool: &mut Pool,
-        events: &mut EventQueue,
-    ) {
-        let Some(slot) = pool.take(&mut self.account, parts) else {
+    pub(super) fn enter(&mut self, arrival: Monotonic, parts: &[&[u8]], under_way: &mut UnderWay) {
+        let Some(slot) = under_way.pool.take(&mut self.account, parts) else {
             self.counts.dropped.memory += 1;
             return;
         };
-        self.offer(arrival, slot, pool, events);
+        self.offer(arrival, slot, under_way);
     }
 
     /// Take over a copy of a frame that another direction delivers at `due`, the time that it was to do so: its
@@ -83,41 +88,45 @@ impl DirectionState {
         due: Monotonic,
         at: Realtime,
         slot: Slot,
-        pool: &mut Pool,
-        events: &mut EventQueue,
+        under_way: &mut UnderWay,
     ) {
-        self.counts.entered.add(pool.frame(slot).len(), at);
-        let Some(slot) = pool.copy(&mut self.account, slot) else {
+        self.counts.entered.add(under_way.pool.frame(slot).len(), at);
+        let Some(slot) = under_way.pool.copy(&mut self.account, slot) else {
             self.counts.dropped.memory += 1;
             return;
         };
         // A frame that came late from one sender does not arrive before what others have already delivered.
         self.handed = self.handed.max(due);
-        self.offer(self.handed, slot, pool, events);
+        self.offer(self.handed, slot, under_way);
     }
 
-    fn offer(&mut self, arrival: Monotonic, slot: Slot, pool: &mut Pool, events: &mut EventQueue) {
-        let bytes = pool.frame(slot).len() as u32;
-        let (pipe, mut outcome) = self.split(pool, events);
+    fn offer(&mut self, arrival: Monotonic, slot: Slot, under_way: &mut UnderWay) {
+        let frame = under_way.pool.frame(slot);
+        let (waiting, most) = (self.pipe.waiting(), self.waiters.most());
+        let queue = || QueueFound {
+            frames: waiting.0 as u64,
+            bytes: waiting.1,
+            most: most.filter(|_| waiting.0 > 0),
+        };
+        under_way.passages.enter(slot, frame, self.number, arrival, queue);
+        if !self.pipe.passes_at_once() {
+            self.waiters.add(frame);
+        }
+        let bytes = frame.len() as u32;
+        let (pipe, mut outcome) = self.split(under_way, arrival);
         pipe.offer(arrival.ns(), bytes, slot, &mut outcome);
-        self.arm(events);
+        self.arm(&mut under_way.events);
     }
 
     /// Process the queue as scheduled for `due_ns`, unless that was rescheduled.
-    pub(super) fn advance(
-        &mut self,
-        due: Monotonic,
-        now: Monotonic,
-        pool: &mut Pool,
-        events: &mut EventQueue,
-    ) {
+    pub(super) fn advance(&mut self, due: Monotonic, now: Monotonic, under_way: &mut UnderWay) {
         if self.armed != Some(due) {
             return;
         }
         self.armed = None;
-        let (pipe, mut outcome) = self.split(pool, events);
+        let (pipe, mut outcome) = self.split(under_way, now);
         pipe.advance(now.ns(), &mut outcome);
-        self.arm(events);
+        self.arm(&mut under_way.events);
     }
 
     pub(super) fn change(
@@ -147,11 +156,11 @@ impl DirectionState {
 
     fn split<'a>(
         &'a mut self,
-        pool: &'a mut Pool,
-        events: &'a mut EventQueue,
+        under_way: &'a mut UnderWay,
+        now: Monotonic,
     ) -> (&'a mut Pipe<Slot>, Outcome<'a>) {
-        let Self { pipe, number, account, counts, .. } = self;
-        (pipe, Outcome { direction: *number, account, counts, pool, events })
+        let Self { pipe, number, account, counts, waiters, .. } = self;
+        (pipe, Outcome { direction: *number, account, counts, waiters, under_way, now })
     }
 
     fn arm(&mut self, events: &mut EventQueue) {
@@ -169,34 +178,41 @@ struct Outcome<'a> {
     direction: u32,
     account: &'a mut Account,
     counts: &'a mut Counts,
-    pool: &'a mut Pool,
-    events: &'a mut EventQueue,
+    waiters: &'a mut Waiters,
+    under_way: &'a mut UnderWay,
+    now: Monotonic,
 }
 
 impl Sink<Slot> for Outcome<'_> {
     fn deliver(&mut self, delivery: Delivery<Slot>) {
-        let Delivery { due_ns, frame: slot, copies, corrupt, reordered, short } = delivery;
+        let Delivery { due_ns, frame: slot, copies, corrupt, reordered, short, .. } = delivery;
+        let UnderWay { pool, events, passages } = &mut *self.under_way;
+        self.waiters.remove(pool.frame(slot));
+        let [began, left, due] =
+            [delivery.began_ns, delivery.left_ns, due_ns].map(Monotonic::from_ns);
+        passages.schedule(slot, began, left, due);
         self.counts.duplicated += u64::from(copies > 1);
         self.counts.reordered += u64::from(reordered);
         self.counts.short += u64::from(short);
         if let Some(random) = corrupt {
-            self.counts.corrupted += u64::from(turn_a_bit(self.pool.frame_mut(slot), random));
+            self.counts.corrupted += u64::from(turn_a_bit(pool.frame_mut(slot), random));
         }
-        self.events.push(
-            Monotonic::from_ns(due_ns),
-            Event::Send { slot, direction: self.direction, copies },
-        );
+        events.push(due, Event::Send { slot, direction: self.direction, copies });
     }
 
     fn drop(&mut self, slot: Slot, why: Reason) {
         let dropped = &mut self.counts.dropped;
-        match why {
-            Reason::Loss => dropped.loss += 1,
-            Reason::Queue => dropped.queue += 1,
-            Reason::Early => dropped.early += 1,
-            Reason::Down => dropped.down += 1,
-        }
-        self.pool.give(self.account, slot);
+        let (count, fate) = match why {
+            Reason::Loss => (&mut dropped.loss, Fate::Loss),
+            Reason::Queue => (&mut dropped.queue, Fate::Queue),
+            Reason::Early => (&mut dropped.early, Fate::Early),
+            Reason::Down => (&mut dropped.down, Fate::Down),
+        };
+        *count += 1;
+        let UnderWay { pool, passages, .. } = &mut *self.under_way;
+        self.waiters.remove(pool.frame(slot));
+        passages.end(slot, fate, self.now);
+        pool.give(self.account, slot);
     }
 }
 

@@ -15,12 +15,14 @@ use delaylab_wire::ETHERNET_HEADER;
 use super::checksum;
 use super::clock_offset::ClockOffset;
 use super::commands::{LoopAnswer, LoopChannels, LoopCommand, Totals};
-use super::direction::{DirectionState, Event, EventQueue};
+use super::direction::{DirectionState, Event, EventQueue, UnderWay};
 use super::lead::Lead;
 use super::link_table::{LinkTable, Switch};
-use super::pool::{Pool, Slot};
+use super::passages::Passages;
+use super::pool::Slot;
 use super::ports::{Intake, Outbox, Outgoing, fits, length};
 use crate::protocol::links::EngineLinks;
+use crate::protocol::passages::Fate;
 use crate::timing::pace::Pace;
 
 /// The number of frames received, or sent, before the loop turns to the other task.
@@ -42,8 +44,7 @@ const NO_DIRECTION: u32 = u32::MAX;
 pub(crate) struct Forwarder {
     intake: Intake,
     outbox: Outbox,
-    pool: Pool,
-    events: EventQueue,
+    under_way: UnderWay,
     directions: Vec<DirectionState>,
     switches: Vec<Switch>,
     /// The direction of what is received by a port, by the port's number.
@@ -67,6 +68,8 @@ impl Forwarder {
         let table = LinkTable::new(links, conditions, now)?;
         let interfaces = table.interfaces();
         let LinkTable { directions, switches, receivers, pool } = table;
+        let passages = Passages::new(pool.slots());
+        let under_way = UnderWay { pool, events: EventQueue::default(), passages };
         let intake = Intake::open(&interfaces, links.longest_frame())
             .context("open a packet ring")
             .map_err(|failure| failure.fix("links need CAP_NET_RAW in their host's network"))?;
@@ -77,8 +80,7 @@ impl Forwarder {
         Ok(Self {
             intake,
             outbox,
-            pool,
-            events: EventQueue::default(),
+            under_way,
             direction_of: by_interface(&interfaces),
             directions,
             switches,
@@ -101,7 +103,7 @@ impl Forwarder {
     pub(crate) fn run(mut self, pace: &mut Pace, channels: &LoopChannels) -> Result<(), Failure> {
         loop {
             let now = pace.keep(Monotonic::now()).context("rest")?;
-            let waited = self.events.next();
+            let waited = self.under_way.events.next();
             // Send what is due first: arrived frames carry their stamps and can wait.
             let sent = self.send(now);
             // If the loop is behind with sending it takes in less, so excess frames are dropped before they
@@ -139,7 +141,7 @@ impl Forwarder {
     /// Warm up the path of the next frame if it is due soon and the last one is long ago. Return the time at which
     /// the loop must be awake again, if anything is due.
     fn warm_up(&mut self, pace: &Pace) -> Option<Monotonic> {
-        let next = self.events.next()?;
+        let next = self.under_way.events.next()?;
         let cold = pace.is_realtime() && next - self.warm > COLD_AFTER;
         let left = next - self.awake;
         if !cold || left <= TOO_LATE_TO_WARM_UP {
@@ -162,8 +164,7 @@ impl Forwarder {
             directions,
             switches,
             direction_of,
-            pool,
-            events,
+            under_way,
             clock_offset,
             totals,
             ..
@@ -199,10 +200,10 @@ impl Forwarder {
             let data = completed.as_deref().unwrap_or(captured.data);
             counts.moved += u64::from(switches[direction.switch].learn(data, number));
             match passing.vlan {
-                None => direction.enter(arrival, &[data], pool, events),
+                None => direction.enter(arrival, &[data], under_way),
                 Some(tag) => {
                     let (addresses, rest) = data.split_at(ETHERNET_HEADER - 2);
-                    direction.enter(arrival, &[addresses, &tag, rest], pool, events);
+                    direction.enter(arrival, &[addresses, &tag, rest], under_way);
                 }
             }
         });
@@ -227,7 +228,8 @@ impl Forwarder {
     /// Send the next frame if it is due so soon that it is time to hand it to the kernel, which holds it until then.
     /// Return false if there is none, or if it is sent when it is due, as other frames are.
     fn send_held(&mut self) -> bool {
-        let Some((due, Event::Send { slot, direction, copies: 1 })) = self.events.peek() else {
+        let Some((due, Event::Send { slot, direction, copies: 1 })) = self.under_way.events.peek()
+        else {
             return false;
         };
         if due - self.awake > self.lead.span() {
@@ -236,12 +238,12 @@ impl Forwarder {
         let Some(port) = self.only_port(slot, direction) else { return false };
         let offset = self.clock_offset.read(self.awake);
         let frame = Outgoing { slot, direction, port, due, counted: true };
-        let Self { outbox, directions, pool, .. } = self;
-        let Some(before_due) = outbox.send_held(&frame, offset, directions, pool) else {
+        let Self { outbox, directions, under_way, .. } = self;
+        let Some(before_due) = outbox.send_held(&frame, offset, directions, under_way) else {
             return false;
         };
         self.lead.learn(before_due);
-        self.events.pop(due);
+        self.under_way.events.pop(due);
         self.awake = Monotonic::now();
         self.warm = self.awake;
         true
@@ -251,7 +253,8 @@ impl Forwarder {
     fn only_port(&self, slot: Slot, from: u32) -> Option<u32> {
         let direction = &self.directions[from as usize];
         let port = direction.receives_by.or_else(|| {
-            let mut ports = self.switches[direction.switch].towards(self.pool.frame(slot), from);
+            let mut ports =
+                self.switches[direction.switch].towards(self.under_way.pool.frame(slot), from);
             let port = ports.next().filter(|port| !self.receivers.contains_key(port))?;
             ports.next().is_none().then_some(port)
         })?;
@@ -263,13 +266,13 @@ impl Forwarder {
         let mut done = 0;
         let offset = self.clock_offset.read(now);
         while done < limit
-            && let Some((due, what)) = self.events.pop(now)
+            && let Some((due, what)) = self.under_way.events.pop(now)
         {
             done += 1;
             match what {
                 Event::Advance { direction } => {
-                    let Self { directions, pool, events, .. } = self;
-                    directions[direction as usize].advance(due, now, pool, events);
+                    let Self { directions, under_way, .. } = self;
+                    directions[direction as usize].advance(due, now, under_way);
                 }
                 Event::Send { slot, direction, copies } => {
                     for _ in 0..copies {
@@ -279,12 +282,12 @@ impl Forwarder {
                 }
             }
         }
-        if let Some(slot) = self.events.next_frame() {
-            self.pool.prefetch(slot);
+        if let Some(slot) = self.under_way.events.next_frame() {
+            self.under_way.pool.prefetch(slot);
         }
         if done > 0 {
             self.warm = now;
-            self.outbox.flush(offset, &mut self.directions, &mut self.pool);
+            self.outbox.flush(offset, &mut self.directions, &mut self.under_way);
         }
         done
     }
@@ -292,11 +295,12 @@ impl Forwarder {
     /// Send a frame by all ports that it is for. A port whose node has conditions for what it receives gets a copy
     /// under these.
     fn send_copy(&mut self, slot: Slot, from: u32, due: Monotonic, offset: EpochOffset) {
-        let Self { directions, switches, receivers, pool, events, outbox, .. } = self;
+        let Self { directions, switches, receivers, under_way, outbox, .. } = self;
         let direction = &directions[from as usize];
         if let Some(port) = direction.receives_by {
             if directions[port as usize].is_down {
                 directions[from as usize].counts.dropped.down += 1;
+                under_way.passages.end(slot, Fate::Down, due);
             } else {
                 outbox.add(slot, from, due, port, true);
             }
@@ -304,22 +308,27 @@ impl Forwarder {
         }
         // A frame is counted once, however many ports it leaves by.
         let mut counted = false;
-        for port in switches[direction.switch].towards(pool.frame(slot), from) {
+        for port in switches[direction.switch].towards(under_way.pool.frame(slot), from) {
             if directions[port as usize].is_down {
                 continue;
             }
             if let Some(&receiver) = receivers.get(&port) {
                 let at = offset.realtime(due);
                 if !counted {
-                    directions[from as usize].counts.left.add(pool.frame(slot).len(), at);
+                    let length = under_way.pool.frame(slot).len();
+                    directions[from as usize].counts.left.add(length, at);
                 }
-                directions[receiver as usize].take_over(due, at, slot, pool, events);
+                under_way.passages.end(slot, Fate::Sent, due);
+                directions[receiver as usize].take_over(due, at, slot, under_way);
             } else {
                 outbox.add(slot, from, due, port, !counted);
             }
             counted = true;
         }
-        directions[from as usize].counts.dropped.down += u64::from(!counted);
+        if !counted {
+            directions[from as usize].counts.dropped.down += 1;
+            under_way.passages.end(slot, Fate::Down, due);
+        }
     }
 
     fn note_pause(&mut self, now: Monotonic, waited: Option<Monotonic>) {
@@ -339,7 +348,7 @@ impl Forwarder {
             }
             LoopCommand::Change { direction, conditions } => {
                 let now = Monotonic::now();
-                self.directions[direction].change(*conditions, now, &mut self.events);
+                self.directions[direction].change(*conditions, now, &mut self.under_way.events);
                 return;
             }
             LoopCommand::Read { direction, reset } => {
@@ -354,14 +363,17 @@ impl Forwarder {
                 }
                 LoopAnswer::Direction(Box::new(snapshot))
             }
+            LoopCommand::Passages(wanted) => {
+                LoopAnswer::Passages(self.under_way.passages.find(&wanted))
+            }
             LoopCommand::ReadTotals { reset } => {
                 // Reading the kernel's counter resets it.
                 self.totals.dropped_ring += self.intake.dropped();
                 let (totals, fullness, cpu_noise) =
-                    (self.totals, self.pool.fullness(), pace.cpu_noise());
+                    (self.totals, self.under_way.pool.fullness(), pace.cpu_noise());
                 if reset {
                     self.totals = Totals::default();
-                    self.pool.reset();
+                    self.under_way.pool.reset();
                     pace.reset_cpu_noise();
                 }
                 LoopAnswer::Totals(totals, fullness, cpu_noise)

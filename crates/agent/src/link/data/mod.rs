@@ -2,7 +2,7 @@
 //!
 //! - [`forward`]: the loop; [`commands`]: those of the control thread to it. [`ports`]: frames in and out.
 //! - [`link_table`]: all links in the form that the loop needs: a switch for each link, a [`direction`] for each
-//!   port, and one [`pool`] of memory.
+//!   port, and one [`pool`] of memory. [`passages`]: when packets of probes passed them.
 //! - [`lead`]: how long before it is due a frame is handed to the kernel, which holds it until then.
 //! - [`checksum`]: checksums that a sender left to its interface. [`clock_offset`]: the offset between the clock of
 //!   stamps and the monotonic clock.
@@ -16,6 +16,7 @@ pub(super) mod direction;
 pub(super) mod forward;
 mod lead;
 mod link_table;
+pub(super) mod passages;
 pub(super) mod pool;
 mod ports;
 pub(super) mod sender_limits;

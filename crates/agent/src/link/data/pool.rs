@@ -111,6 +111,11 @@ impl Pool {
         self.free.push(slot);
     }
 
+    /// Return the number of slots.
+    pub(crate) fn slots(&self) -> usize {
+        self.lengths.len()
+    }
+
     pub(crate) fn frame(&self, slot: Slot) -> &[u8] {
         &self.bytes[slot as usize * self.stride..][..self.lengths[slot as usize] as usize]
     }

@@ -16,9 +16,11 @@ use delaylab_os::tcx::gate::{Gate, Passed};
 use delaylab_wire::{ETHERNET_HEADER, VLAN_TAG};
 use nix::errno::Errno;
 
-use super::direction::{Counts, DirectionState};
+use super::direction::{Counts, DirectionState, UnderWay};
+use super::passages::Passages;
 use super::pool::{Pool, Slot};
 use super::warm_route::WarmRoute;
+use crate::protocol::passages::Fate;
 
 /// The number of frames that may arrive while the engine does not run. One port may use a fifth: 30 ms at 100
 /// 000 frames a second.
@@ -210,14 +212,16 @@ impl Outbox {
         frame: &Outgoing,
         offset: EpochOffset,
         directions: &mut [DirectionState],
-        pool: &mut Pool,
+        under_way: &mut UnderWay,
     ) -> Option<Span> {
+        let UnderWay { pool, passages, .. } = under_way;
         let interface = self.ports[frame.port as usize].interface?;
         let passed = self.gate.as_mut()?.send(pool.frame(frame.slot), interface, frame.due);
         let Passed::Left { arrived, left, .. } = passed else { return None };
         let direction = &mut directions[frame.direction as usize];
         direction.counts.late.record(left - frame.due);
         direction.counts.left.add(pool.frame(frame.slot).len(), offset.realtime(left));
+        passages.end(frame.slot, Fate::Sent, left);
         pool.give(&mut direction.account, frame.slot);
         Some(frame.due - arrived)
     }
@@ -232,8 +236,9 @@ impl Outbox {
         &mut self,
         offset: EpochOffset,
         directions: &mut [DirectionState],
-        pool: &mut Pool,
+        under_way: &mut UnderWay,
     ) {
+        let UnderWay { pool, passages, .. } = under_way;
         let mut began = Monotonic::now();
         let exit = |frame: &Outgoing| self.ports[frame.port as usize];
         for run in self.frames.chunk_by(|one, next| exit(one).socket == exit(next).socket) {
@@ -248,7 +253,7 @@ impl Outbox {
                 let taken = match sent {
                     Ok(sent) => {
                         let when = When { began, ended, offset };
-                        when.note(&some[..sent], directions, pool);
+                        when.note(&some[..sent], directions, pool, passages);
                         sent
                     }
                     Err(error) if error.kind() == io::ErrorKind::Interrupted => 0,
@@ -271,6 +276,8 @@ impl Outbox {
         }
         self.frames.clear();
         for (slot, direction) in self.done.drain(..) {
+            // Only of what no port took this is not known yet.
+            passages.end(slot, Fate::Interface, began);
             pool.give(&mut directions[direction as usize].account, slot);
         }
     }
@@ -284,7 +291,13 @@ struct When {
 }
 
 impl When {
-    fn note(&self, frames: &[Outgoing], directions: &mut [DirectionState], pool: &Pool) {
+    fn note(
+        &self,
+        frames: &[Outgoing],
+        directions: &mut [DirectionState],
+        pool: &Pool,
+        passages: &mut Passages,
+    ) {
         let each = (self.ended - self.began) / frames.len().max(1) as i64;
         for (frame, number) in frames.iter().zip(0..) {
             // On average in the middle of the kernel's work on the frame; the later part of that work is the
@@ -292,6 +305,7 @@ impl When {
             let sent = self.began + (each * number + each / 2);
             let counts = &mut directions[frame.direction as usize].counts;
             counts.late.record(sent - frame.due);
+            passages.end(frame.slot, Fate::Sent, sent);
             if frame.counted {
                 counts.left.add(pool.frame(frame.slot).len(), self.offset.realtime(sent));
             }
