@@ -6,10 +6,10 @@ from delaylab.causes.explained import WatchedPart
 from delaylab.causes.holds import Hold
 from delaylab.causes.pieces import Cause, Stage
 from delaylab.causes.records import Retransmission
-from delaylab.causes.tcp import BOTH, HERE, Connection, Leg, SentAgain, tcp_holds
+from delaylab.causes.tcp import BOTH, HERE, Leg, SentAgain, TcpConnection, tcp_holds
 
 ONE, TWO = "node.one", "node.two"
-CONNECTION = Connection(port=40_000, service_port=80)
+CONNECTION = TcpConnection(port=40_000, service_port=80)
 SENT, ANSWERED = 1_000, 9_000
 WHOLE = [(Stage(start_ns=SENT, end_ns=ANSWERED), BOTH)]
 """A request and its answer that are one segment, as a ping has them."""

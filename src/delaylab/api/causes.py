@@ -23,7 +23,7 @@ from delaylab.causes.records import (
     part_of,
 )
 from delaylab.causes.shares import CauseShare
-from delaylab.causes.tcp import BOTH, HERE, Connection, Leg, SentAgain, tcp_holds
+from delaylab.causes.tcp import BOTH, HERE, Leg, SentAgain, TcpConnection, tcp_holds
 from delaylab.causes.words import cause, task_name
 
 __all__ = [
@@ -34,7 +34,6 @@ __all__ = [
     "OF_KERNEL",
     "Cause",
     "CauseShare",
-    "Connection",
     "CpuRecord",
     "CpuTime",
     "CpuWindow",
@@ -47,6 +46,7 @@ __all__ = [
     "SentAgain",
     "Stage",
     "Task",
+    "TcpConnection",
     "WatchedPacket",
     "WatchedPart",
     "What",

@@ -39,7 +39,7 @@ class SentAgain:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Connection:
+class TcpConnection:
     """A TCP connection of a packet, by its ports: that of who asks, and that of the service."""
 
     port: int

@@ -15,7 +15,7 @@ import numpy as np
 import polars as pl
 
 from delaylab.api.agents import CpuRecording, Hello, Session
-from delaylab.api.causes import LOST, Connection, CpuWindow, Drop, Task, last_drops
+from delaylab.api.causes import LOST, CpuWindow, Drop, Task, TcpConnection, last_drops
 from delaylab.api.machines import Machine
 from delaylab.api.names import node_agent
 from delaylab.api.records import Doubt, DoubtKind, doubt
@@ -72,7 +72,7 @@ class CpuTables:
     tasks: list[Row] = field(default_factory=list)
     retransmissions: list[Row] = field(default_factory=list)
     drops: list[Row] = field(default_factory=list)
-    connections: Mapping[Packet, Connection] = field(default_factory=dict)
+    connections: Mapping[Packet, TcpConnection] = field(default_factory=dict)
 
     def add(self, kernel: Kernel, probe: int, seq: int, usual: bool, window: CpuWindow) -> None:
         """Add what the CPUs of a kernel did around a packet."""
@@ -181,7 +181,7 @@ class CpuWatch:
         self,
         packets: Sequence[pl.DataFrame],
         stamps: Sequence[pl.DataFrame],
-        connections: Mapping[Packet, Connection],
+        connections: Mapping[Packet, TcpConnection],
     ) -> None:
         """Keep what the CPUs did around the slowest packets, around quantiles, and usual ones.
 

@@ -22,7 +22,7 @@ from delaylab.causes.passages import Passage
 from delaylab.causes.pieces import Stage
 from delaylab.causes.records import CpuWindow
 from delaylab.causes.shares import Usual
-from delaylab.causes.tcp import BOTH, Connection, tcp_holds
+from delaylab.causes.tcp import BOTH, TcpConnection, tcp_holds
 from delaylab.machines import LOCAL
 from delaylab.verbs.ping.late import LATE_NS, LateFound, LostPacket
 from delaylab.verbs.ping.result import PingPacket
@@ -259,7 +259,7 @@ def tcp_holds_of(
     """Return the times for which TCP held a packet, by what its connection sent again."""
     if packet.port is None:
         return []
-    connection = Connection(port=packet.port, service_port=service_port)
+    connection = TcpConnection(port=packet.port, service_port=service_port)
     # What is sent again once the answer is here is of no matter to it.
     came_ns = stages[-1].end_ns
     if packet.left_ns is not None and packet.rtt_kernel_ns is not None:
