@@ -27,6 +27,8 @@ KEY = ["seq", "leg"]
         ("lan.o", ("lan.c",)),
         ("gate.o", ("gate.c",)),
         ("socket.o", ("events.h", "socket.c")),
+        ("drops.o", ("events.h", "kernel.h", "drops.c")),
+        ("retransmissions.o", ("events.h", "kernel.h", "sockets.h", "retransmissions.c")),
     ],
 )
 def test_the_object_is_of_these_sources(built: str, made_of: tuple[str, ...]) -> None:

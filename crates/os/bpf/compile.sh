@@ -26,3 +26,4 @@ compile gate
 compile socket events.h
 compile cpus cpus.h kernel.h
 compile drops events.h kernel.h
+compile retransmissions events.h kernel.h sockets.h

@@ -22,5 +22,6 @@ pub mod ring;
 pub mod clsact;
 pub mod cpus;
 pub mod drops;
+pub mod retransmissions;
 pub mod service_tap;
 pub mod tcx;

@@ -152,7 +152,7 @@ class Cpus(cpus.Cpus):
     def most_rows(self, table: str, after_s: float) -> int | None:
         """Return the rows of a table: windows may be asked for again and again."""
         del after_s
-        return MOST_DEEDS if table in ("cpus", "tasks", "drops") else None
+        return MOST_DEEDS if table in ("cpus", "tasks", "retransmissions", "drops") else None
 
 
 @dataclass(frozen=True, kw_only=True)

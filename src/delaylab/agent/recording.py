@@ -12,7 +12,15 @@ from delaylab.agent.session import Session
 from delaylab.agent.tables import Rows
 from delaylab.agent.wire.cpus import CpusDone
 from delaylab.causes.drops import Drop
-from delaylab.causes.records import CpuRecord, CpuWindow, How, Task, What, by_cpu
+from delaylab.causes.records import (
+    CpuRecord,
+    CpuWindow,
+    How,
+    Retransmission,
+    Task,
+    What,
+    by_cpu,
+)
 
 READY_S, END_S = 30.0, 60.0
 """The longest waits: until the programs are attached, and for the last windows."""
@@ -101,6 +109,7 @@ class CpuRecording:
             end_ns=to_ns,
             records=by_cpu(_records(self._result.take_rows("cpus"))),
             tasks=dict(_tasks(self._result.take_rows("tasks"))),
+            retransmissions=list(_retransmissions(self._result.take_rows("retransmissions"))),
         )
 
     def _drops(self) -> list[Drop]:
@@ -146,6 +155,26 @@ def _of_drops(part: Rows) -> Iterator[Drop]:
             lab=lab,
             place=place,
         )
+
+
+def _retransmissions(parts: list[Rows]) -> Iterator[Retransmission]:
+    for part in parts:
+        rows = zip(
+            *(part.numbers[name] for name in ("time_ns", "local_port", "remote_port", "needless")),
+            part.some_numbers["first_ns"],
+            *(part.some_texts[name] for name in ("lab", "place")),
+            strict=True,
+        )
+        for time_ns, local_port, remote_port, needless, first_ns, lab, place in rows:
+            yield Retransmission(
+                time_ns=time_ns,
+                first_ns=first_ns,
+                local_port=local_port,
+                remote_port=remote_port,
+                needless=bool(needless),
+                lab=lab,
+                place=place,
+            )
 
 
 def _tasks(parts: list[Rows]) -> Iterator[tuple[int, Task]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from delaylab.causes.cpus import CpuTime
 from delaylab.causes.drops import LOST, Drop, last_drops
 from delaylab.causes.explained import Explained, WatchedPacket, WatchedPart, explain, usual_of
-from delaylab.causes.holds import Hold
+from delaylab.causes.holds import Hold, holds_within
 from delaylab.causes.mended import mended
 from delaylab.causes.passages import Passage, loss_words
 from delaylab.causes.pieces import Cause, Stage
@@ -15,6 +15,7 @@ from delaylab.causes.records import (
     CpuRecord,
     CpuWindow,
     How,
+    Retransmission,
     Task,
     What,
     by_cpu,
@@ -23,14 +24,18 @@ from delaylab.causes.records import (
     part_of,
 )
 from delaylab.causes.shares import CauseShare
+from delaylab.causes.tcp import BOTH, HERE, Connection, Leg, SentAgain, tcp_holds
 from delaylab.causes.words import cause, task_name
 
 __all__ = [
+    "BOTH",
+    "HERE",
     "IDLE",
     "LOST",
     "OF_KERNEL",
     "Cause",
     "CauseShare",
+    "Connection",
     "CpuRecord",
     "CpuTime",
     "CpuWindow",
@@ -38,7 +43,10 @@ __all__ = [
     "Explained",
     "Hold",
     "How",
+    "Leg",
     "Passage",
+    "Retransmission",
+    "SentAgain",
     "Stage",
     "Task",
     "WatchedPacket",
@@ -47,6 +55,7 @@ __all__ = [
     "by_cpu",
     "cause",
     "explain",
+    "holds_within",
     "last_drops",
     "loss_words",
     "mended",
@@ -54,5 +63,6 @@ __all__ = [
     "numbered_from",
     "part_of",
     "task_name",
+    "tcp_holds",
     "usual_of",
 ]

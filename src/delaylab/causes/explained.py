@@ -52,11 +52,19 @@ class WatchedPacket:
 
     @staticmethod
     def of_one(
-        stages: Sequence[Stage], recorded: CpuWindow, passages: Sequence[Passage] = ()
+        stages: Sequence[Stage],
+        recorded: CpuWindow,
+        holds: Sequence[Hold] = (),
+        passages: Sequence[Passage] = (),
     ) -> WatchedPacket:
-        """Return a packet with the records of one machine alone, and its passages there."""
-        part = WatchedPart(stages=stages, recorded=recorded, holds=holds_of(passages))
-        return WatchedPacket(parts=[part], passages=passages)
+        """Return a packet with the records of one machine alone, and its passages there.
+
+        `holds` are what else is known to have held it.
+        """
+        held = [*holds, *holds_of(passages)]
+        return WatchedPacket(
+            parts=[WatchedPart(stages=stages, recorded=recorded, holds=held)], passages=passages
+        )
 
     @property
     def segments(self) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
@@ -117,17 +117,37 @@ def is_of(task: Task, by: frozenset[int | str]) -> bool:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Retransmission:
+    """A TCP segment that a kernel sent again at `time_ns`, in ns since the Unix epoch.
+
+    `first_ns` is when the first of what the other end had not acknowledged was sent first, None of
+    a SYN. With `needless` the other end is known to have had the segment already. The ports are
+    those of who sent it and of the other end; `place` is the part of a lab that sent it.
+    """
+
+    time_ns: int
+    first_ns: int | None
+    local_port: int
+    remote_port: int
+    needless: bool = False
+    lab: str | None = None
+    place: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CpuWindow:
     """The records of a window on one machine, in the order of time for each CPU, and the tasks.
 
     The window is from `start_ns` to `end_ns`. The first record of a CPU may be from before it: the
-    switch to the task that had the CPU when the window began.
+    switch to the task that had the CPU when the window began. `retransmissions` are the segments
+    that the kernel sent again in it, of all connections, in the order of time.
     """
 
     start_ns: int
     end_ns: int
     records: Mapping[int, list[CpuRecord]] = field(default_factory=dict)
     tasks: Mapping[int, Task] = field(default_factory=dict)
+    retransmissions: Sequence[Retransmission] = ()
 
 
 def numbered_from(window: CpuWindow, first: int) -> CpuWindow:

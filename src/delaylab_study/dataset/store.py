@@ -112,7 +112,7 @@ class Study:
         return self._optional(trial, "comparisons")
 
     def of_cpus(self, trial: str) -> list[pl.DataFrame]:
-        """Return windows around packets, what CPUs did in them, their tasks, and drops."""
+        """Return windows around packets, with CPUs, tasks and retransmissions, and drops."""
         return [self._optional(trial, name) for name in OF_CPUS]
 
     def passages(self, trial: str) -> pl.DataFrame:

@@ -1,9 +1,12 @@
-"""Records of CPUs around some packets of a trial, and of drops, which `delaylab why` reads."""
+"""Records of CPUs around some packets of a trial, of retransmissions and of drops.
+
+`delaylab why` reads them.
+"""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence, Set
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -12,7 +15,7 @@ import numpy as np
 import polars as pl
 
 from delaylab.api.agents import CpuRecording, Hello, Session
-from delaylab.api.causes import LOST, CpuWindow, Drop, Task, last_drops
+from delaylab.api.causes import LOST, Connection, CpuWindow, Drop, Task, last_drops
 from delaylab.api.machines import Machine
 from delaylab.api.names import node_agent
 from delaylab.api.records import Doubt, DoubtKind, doubt
@@ -36,6 +39,8 @@ CLOCKS_NS = 1_000_000
 LOST_NS = 5_000_000_000
 """The time after a lost packet was due within which a link may have dropped it."""
 UNTAPPED = "untapped"
+Packet = tuple[int, int]
+"""A packet's probe and sequence number."""
 Row = tuple[int | str | None, ...]
 """A row of a table, in the order of its columns (`TABLES`)."""
 
@@ -56,13 +61,18 @@ class Kernel:
 
 @dataclass(eq=False)
 class CpuTables:
-    """The tables `windows`, `cpus`, `tasks` and `drops` of a trial, as they come."""
+    """The tables `OF_CPUS` of a trial, as they come.
+
+    `connections` are the TCP connections of requests to a service, by packet.
+    """
 
     lab: str
     windows: list[Row] = field(default_factory=list)
     cpus: list[Row] = field(default_factory=list)
     tasks: list[Row] = field(default_factory=list)
+    retransmissions: list[Row] = field(default_factory=list)
     drops: list[Row] = field(default_factory=list)
+    connections: Mapping[Packet, Connection] = field(default_factory=dict)
 
     def add(self, kernel: Kernel, probe: int, seq: int, usual: bool, window: CpuWindow) -> None:
         """Add what the CPUs of a kernel did around a packet."""
@@ -87,8 +97,18 @@ class CpuTables:
             )
             for of_task, task in window.tasks.items()
         )
+        if (connection := self.connections.get((probe, seq))) is not None:
+            again = connection.sent_again(window.retransmissions, kernel.node or "")
+            self.retransmissions += (
+                (
+                    *(number, each.time_ns, each.first_ns),
+                    *(each.leg.value, each.needless),
+                    each.where or None,
+                )
+                for each in again
+            )
 
-    def add_drops(self, kernel: Kernel, packets: Set[tuple[int, int]], drops: list[Drop]) -> None:
+    def add_drops(self, kernel: Kernel, packets: Set[Packet], drops: list[Drop]) -> None:
         """Add how a kernel dropped packets, of those with these probes and sequence numbers."""
         of = kernel.name, kernel.clock
         for (probe, seq), each in last_drops(drops).items():
@@ -109,9 +129,10 @@ class CpuTables:
     @property
     def tables(self) -> dict[str, pl.DataFrame]:
         """Return the tables by name."""
-        rows = zip(OF_CPUS, (self.windows, self.cpus, self.tasks, self.drops), strict=True)
+        rows = (self.windows, self.cpus, self.tasks, self.retransmissions, self.drops)
         return {
-            name: pl.DataFrame(each, schema=dict(TABLES[name]), orient="row") for name, each in rows
+            name: pl.DataFrame(each, schema=dict(TABLES[name]), orient="row")
+            for name, each in zip(OF_CPUS, rows, strict=True)
         }
 
 
@@ -156,14 +177,20 @@ class CpuWatch:
         """Return all tables by name; they have no rows if nobody asked for causes."""
         return {**self.records.tables, **self.passages.tables}
 
-    def look(self, packets: Sequence[pl.DataFrame], stamps: Sequence[pl.DataFrame]) -> None:
+    def look(
+        self,
+        packets: Sequence[pl.DataFrame],
+        stamps: Sequence[pl.DataFrame],
+        connections: Mapping[Packet, Connection],
+    ) -> None:
         """Keep what the CPUs did around the slowest packets, around quantiles, and usual ones.
 
         Of packets that nobody answered keep how a kernel dropped them. The stamps are those of the
-        sender's clock.
+        sender's clock. `connections` are those of requests to a service.
         """
         if not self.kernels or not packets:
             return
+        self.records.connections = connections
         for each in self.kernels:
             each.read_clock()
         sent = pl.concat(packets)

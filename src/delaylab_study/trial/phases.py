@@ -87,7 +87,7 @@ def run(
         loaded = under_load(lab, combination, arrives_by, rates, send)
         sender.run("after", probe.at_rest, probe.pace_at_rest)
         stop(instruments)
-        cpus.look(sender.packets, sender.stamps)
+        cpus.look(sender.packets, sender.stamps, sender.connections)
     clean = feedback[0] if feedback else None
     return Phases(sender, instruments, rest, search, pace, loaded, feedback=clean, cpus=cpus)
 

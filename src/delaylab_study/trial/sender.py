@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import polars as pl
 
 from delaylab.api.agents import Probe, ProbeDone, Result, Watched, wait_watching
+from delaylab.api.causes import Connection
 from delaylab.api.plans import ProbeWay
 from delaylab.api.records import Doubt
 from delaylab.api.running import LiveLab
@@ -72,6 +73,15 @@ class Sender:
     def answers(self) -> pl.DataFrame:
         """Return what is known of the answers to all requests; no rows if they are no requests."""
         return pl.concat(self.exchanges).select(*ANSWERS)
+
+    @property
+    def connections(self) -> dict[tuple[int, int], Connection]:
+        """Return the connection of each request, by its probe and sequence number."""
+        asked = pl.concat(self.exchanges).select("probe", "seq", "port")
+        return {
+            (probe, seq): Connection(port=own, service_port=port(self._probe))
+            for probe, seq, own in asked.iter_rows()
+        }
 
     @property
     def doubts(self) -> list[Doubt]:

@@ -27,7 +27,7 @@ from tests.waiting import wait_until
 pytestmark = pytest.mark.root
 
 ASKED = ("ping", "--why", "-c", "150", "-i", "10ms", "127.0.0.1")
-PROGRAMS = 19
+PROGRAMS = 22
 """On a kernel that has all their trace points."""
 BURSTS = 1000
 """More than any block lasts, 37 s: a command may take seconds to start beside other tests."""

@@ -10,6 +10,7 @@ use delaylab_os::files::poll::{self, Interest};
 use delaylab_proto::{Context, Failure, Frame, Kind, Table};
 
 use super::drops::NamedDrops;
+use super::retransmissions::PlacedRetransmissions;
 use super::tasks::Names;
 use crate::protocol::cpus::{Cpus, CpusDone, RecordedCpu, Window};
 use crate::protocol::running::{Event, Order};
@@ -22,13 +23,15 @@ const MOST_NEW: usize = 50;
 /// The most records in a part of a table.
 const PART: usize = 100_000;
 
-/// Record until `stop`; answer each order `window` with the tables `cpus` and `tasks`, and `drops` with the table `drops`.
+/// Record until `stop`; answer each order `window` with the tables `cpus`, `tasks` and `retransmissions`, and `drops`
+/// with the table `drops`.
 pub(super) fn serve(request: Cpus, session: &mut Session) -> Result<CpusDone, Failure> {
     let began = EpochOffset::read();
     let mut recorder =
         Recorder::start(request.keep as usize).context("what CPUs do cannot be recorded")?;
     let before = switches();
     let (mut names, mut drops) = (Names::default(), NamedDrops::start());
+    let mut retransmissions = PlacedRetransmissions::start();
     session.event(&Event::READY)?;
     let mut due = Instant::now() + EVERY;
     loop {
@@ -41,6 +44,9 @@ pub(super) fn serve(request: Cpus, session: &mut Session) -> Result<CpusDone, Fa
                     Order::Window(window) => {
                         recorder.collect();
                         answer(&recorder, &mut names, &window, session)?;
+                        let table = retransmissions.between(&window, EpochOffset::read());
+                        session.frame(&Frame::new(Kind::Table, table.encode()))?;
+                        session.event(&Event::Recorded(window))?;
                     }
                     Order::Drops(window) => {
                         let table = drops.between(&window, EpochOffset::read());
@@ -54,6 +60,7 @@ pub(super) fn serve(request: Cpus, session: &mut Session) -> Result<CpusDone, Fa
         if Instant::now() >= due {
             recorder.collect();
             drops.collect();
+            retransmissions.collect();
             // A task that ends soon would be unknown later.
             let new = recorder.take_new(MOST_NEW);
             names.look_up(new, &recorder);
@@ -77,7 +84,7 @@ fn done(mut recorder: Recorder, began: EpochOffset, before: u64) -> CpusDone {
     CpusDone { clock_set_ns: (EpochOffset::read() - began).ns(), cpus: cpus.collect(), switches }
 }
 
-/// Send what the CPUs did in a window, and who the tasks were, then an event.
+/// Send what the CPUs did in a window, and who the tasks were.
 fn answer(
     recorder: &Recorder,
     names: &mut Names,
@@ -93,8 +100,7 @@ fn answer(
     }
     let tasks: BTreeSet<Task> = deeds.iter().flat_map(|(_, _, deed)| tasks(deed)).collect();
     let table = names.of(tasks, recorder);
-    session.frame(&Frame::new(Kind::Table, table.encode()))?;
-    session.event(&Event::Recorded(window.clone()))
+    session.frame(&Frame::new(Kind::Table, table.encode()))
 }
 
 /// Return the tasks that are named in a record.

@@ -1,14 +1,11 @@
 //! Packets of probes that the kernel of this machine dropped: why, and in which part of a lab.
 
-use std::collections::BTreeMap;
-use std::fs;
-
 use delaylab_os::clock::{EpochOffset, Realtime};
 use delaylab_os::drops::{DroppedPacket, Drops, Reasons};
 use delaylab_proto::Table;
 use delaylab_wire::MAGIC;
 
-use super::tasks::Origin;
+use super::namespaces::{Namespaces, some};
 use crate::protocol::cpus::Window;
 
 /// Dropped packets with the names of reasons and places, which are looked up once there are any.
@@ -17,8 +14,7 @@ pub(super) struct NamedDrops {
     /// `None` where the kernel does not tell.
     drops: Option<Drops>,
     reasons: Option<Reasons>,
-    /// The parts of labs by their network namespaces.
-    places: BTreeMap<u32, Origin>,
+    namespaces: Namespaces,
 }
 
 impl NamedDrops {
@@ -44,12 +40,9 @@ impl NamedDrops {
         if !found.is_empty() && self.reasons.is_none() {
             self.reasons = Some(Reasons::read().unwrap_or_default());
         }
-        for packet in &found {
-            self.places.entry(packet.namespace).or_insert_with(|| place(packet.namespace));
-        }
+        self.namespaces.look_up(found.iter().map(|packet| packet.namespace));
         let reasons = self.reasons.as_ref();
         let reason = |packet: &DroppedPacket| reasons.and_then(|it| it.name(packet.reason));
-        let place = |packet: &DroppedPacket| self.places.get(&packet.namespace);
         Table::new("drops", found.len())
             .numbers("time_ns", found.iter().map(|packet| offset.realtime(packet.time).ns()))
             .numbers("probe", found.iter().map(|packet| packet.probe))
@@ -57,33 +50,13 @@ impl NamedDrops {
             .numbers("cpu", found.iter().map(|packet| packet.cpu))
             .texts("reason", found.iter().map(reason))
             .texts("interface", found.iter().map(interface))
-            .texts("lab", found.iter().map(|packet| some(&place(packet)?.lab)))
-            .texts("place", found.iter().map(|packet| some(&place(packet)?.place)))
+            .texts("lab", found.iter().map(|packet| self.namespaces.lab(packet.namespace)))
+            .texts("place", found.iter().map(|packet| self.namespaces.place(packet.namespace)))
     }
-}
-
-/// Return the part of a lab that has a network namespace; an empty one if none has.
-fn place(namespace: u32) -> Origin {
-    let link = format!("net:[{namespace}]");
-    let is_in = |process: &u32| {
-        fs::read_link(format!("/proc/{process}/ns/net")).is_ok_and(|of| of.as_os_str() == &*link)
-    };
-    let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
-    processes
-        .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
-        .filter(is_in)
-        .map(Origin::of)
-        .find(|origin| !origin.place.is_empty())
-        .unwrap_or_default()
 }
 
 /// Return the name of a packet's interface; `None` if it had none.
 fn interface(packet: &DroppedPacket) -> Option<&str> {
     let name = packet.interface.split(|byte| *byte == 0).next()?;
     std::str::from_utf8(name).ok().and_then(some)
-}
-
-/// Return a text, or `None` for an empty one.
-fn some(text: &str) -> Option<&str> {
-    Some(text).filter(|text| !text.is_empty())
 }

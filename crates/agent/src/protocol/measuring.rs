@@ -265,6 +265,8 @@ pub(crate) struct LivePacket<'a> {
     pub sent_ns: Option<i64>,
     /// The time in which the TCP connection of an HTTP request was opened; null on one that was open already.
     pub handshake_ns: Option<i64>,
+    /// The source port of a request to a service.
+    pub port: Option<u16>,
     /// The time in which TLS was agreed on, after that.
     pub tls_ns: Option<i64>,
     /// The time from a request to the last byte of its answer.

@@ -100,7 +100,7 @@ operations! {
     "tap": Tap => TapDone, events ["ready", "paused"], tables ["stamps", "repeats", "segments"];
     "watch": Watch => WatchDone, events ["ready"], tables ["hosts"];
     "hiccups": Hiccups => HiccupsDone, events ["ready"], tables ["hosts", "hiccups"];
-    "cpus": Cpus => CpusDone, events ["ready"], tables ["cpus", "tasks", "drops"];
+    "cpus": Cpus => CpusDone, events ["ready"], tables ["cpus", "tasks", "retransmissions", "drops"];
     "observe": Observe => ObserveDone, events ["ready"], tables ["texts", "hops", "changes"];
     "counters": Counters => CountersDone, events [], tables [];
     "queues": Queues => QueuesDone, events [], tables [];

@@ -42,9 +42,10 @@ class CpusDone(Reply):
 class Cpus(Request[CpusDone]):
     """Record what each CPU does until `stop`, and the packets of probes that the kernel drops.
 
-    Each order `window` is answered by the tables `cpus` and `tasks`, each order `drops` by
-    the table `drops`; then comes an event. That table is empty on kernels that give no
-    reasons (before Linux 5.17).
+    Each order `window` is answered by the tables `cpus`, `tasks` and `retransmissions`, each
+    order `drops` by the table `drops`; then comes an event. That table is empty on kernels
+    that give no reasons (before Linux 5.17). `retransmissions` has the TCP segments that the
+    kernel sent again.
 
     This needs `CAP_BPF` and `CAP_PERFMON`, and a kernel that describes its types (BTF).
     """

@@ -156,6 +156,8 @@ class LivePacket(Reply):
     # The time in which the TCP connection of an HTTP request was opened; null on one that was
     # open already.
     handshake_ns: Span | None = None
+    # The source port of a request to a service.
+    port: Count | None = None
     # The time in which TLS was agreed on, after that.
     tls_ns: Span | None = None
     # The time from a request to the last byte of its answer.

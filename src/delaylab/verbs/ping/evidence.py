@@ -256,10 +256,4 @@ def judged_stages(packet: PingPacket, program: frozenset[int | str]) -> Sequence
     late = Stage(start_ns=time.due_ns, end_ns=time.sent_ns, by=program, timer=True)
     if packet.rtt_user_ns is None:
         return [late]
-    if packet.handshake_ns is None:
-        return stages_of(packet, program)
-    return [
-        late,
-        Stage(start_ns=time.sent_ns, end_ns=packet.sent_ns, by=program),
-        Stage(start_ns=packet.sent_ns, end_ns=time.until_ns, by=program),
-    ]
+    return stages_of(packet, program)

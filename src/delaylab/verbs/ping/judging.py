@@ -122,6 +122,6 @@ def is_judged(packet: PingPacket) -> bool:
 def measured_time(packet: PingPacket) -> MeasuredTime:
     """Return the time that a packet depends on; that of a request begins with its connection."""
     asked_ns = packet.sent_ns or 0
-    sent_ns = asked_ns - (packet.handshake_ns or 0)
+    sent_ns = asked_ns - packet.opening_ns
     due_ns = sent_ns - max(0, packet.slip_ns or 0)
     return MeasuredTime(due_ns, sent_ns, asked_ns + (packet.rtt_user_ns or 0))

@@ -73,7 +73,7 @@ class PingPacket:
     answer, or what is wrong with it. `duplicates` is the number of further replies. `redirect` is
     the status of an HTTP answer that names another place, such as `HTTP 301`: it is no error, and
     nobody goes there. `sent_ns` is when it was sent, since 1970, `left_ns` the kernel's stamp of
-    that; `answer` what a service answered.
+    that; `answer` what a service answered, `port` the source port of a request to one.
     """
 
     seq: int
@@ -90,6 +90,13 @@ class PingPacket:
     sent_ns: int | None = None
     answer: PingAnswer | None = None
     left_ns: int | None = None
+    port: int | None = None
+
+    @property
+    def opening_ns(self) -> int:
+        """Return how long it took to open a connection for it, and to agree on TLS; 0 without."""
+        agreeing = self.answer.tls_ns if self.answer else None
+        return 0 if self.handshake_ns is None else self.handshake_ns + (agreeing or 0)
 
     @property
     def flawed(self) -> bool:
@@ -132,6 +139,7 @@ class PingPacket:
             sent_ns=packet.sent_ns,
             answer=PingAnswer.of(packet),
             left_ns=packet.left_ns,
+            port=packet.port,
         )
 
     def as_json(self) -> JsonObject:

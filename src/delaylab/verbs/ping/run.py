@@ -226,7 +226,7 @@ def run(
             live = len(shown_to) > 1 or not options.quiet
             one = OnePing(options, address, session, shown_to if live else None)
             if why:
-                why.probe = one.asked.probe
+                why.probe, why.service_port = one.asked.probe, one.asked.port
             one.start()
             until_s = deadline_s(options.deadline)
             machine = stack.enter_context(watching()) if here else None

@@ -17,10 +17,12 @@ from delaylab.agent.wire.links import WantedPacket
 from delaylab.agent.wire.sessions import Hello
 from delaylab.causes.drops import LOST, Drop, last_drops
 from delaylab.causes.explained import Explained, WatchedPacket, explain, usual_of
+from delaylab.causes.holds import Hold
 from delaylab.causes.passages import Passage
 from delaylab.causes.pieces import Stage
 from delaylab.causes.records import CpuWindow
 from delaylab.causes.shares import Usual
+from delaylab.causes.tcp import BOTH, Connection, tcp_holds
 from delaylab.machines import LOCAL
 from delaylab.verbs.ping.late import LATE_NS, LateFound, LostPacket
 from delaylab.verbs.ping.result import PingPacket
@@ -38,6 +40,11 @@ MOST_LATE_PER_S = 50
 """The most late packets in a second that are looked at."""
 BEFORE_NS, AFTER_NS = 20_000_000, 1_000_000
 """The time around a packet of which records are read: a task may have waited before it was due."""
+COPY_NS = 1_000_000_000
+"""The longest wait for the copy of a request that was sent again for nothing and is under way.
+
+It is under way for no longer than the request took with its answer.
+"""
 RECENT = 501
 """The packets of which the median is taken."""
 OTHER_KERNEL = "the sender has a kernel of its own, so this machine does not see its tasks"
@@ -57,9 +64,9 @@ class WhyWatch:
     """The packets of a ping that are looked at, and why the late ones were late.
 
     `by` is the process that sends, or the part of a lab. `listeners` are called for late packets,
-    and for lost ones. `probe` is the number of the probe, without which no loss is looked at.
-    `links` are the link engines of this machine, None outside of labs. A packet is late if it takes
-    `late_ns` longer than the median.
+    and for lost ones. `probe` is the number of the probe, without which no loss is looked at, and
+    `service_port` the port that it asks. `links` are the link engines of this machine, None outside
+    of labs. A packet is late if it takes `late_ns` longer than the median.
     """
 
     recording: CpuRecording
@@ -67,6 +74,7 @@ class WhyWatch:
     listeners: Sequence[OnLate] = ()
     probe: int | None = None
     links: LinkRecords | None = None
+    service_port: int = 0
     late_ns: int = LATE_NS
     explained: list[Explained] = field(default_factory=list)
     lost: list[LostPacket] = field(default_factory=list)
@@ -82,9 +90,11 @@ class WhyWatch:
     _looked_for: deque[int] = field(default_factory=lambda: deque(maxlen=MOST_LATE_PER_S))
     _expected: dict[int, tuple[int, Usual]] = field(default_factory=dict)
     _seen: int = 0
+    _held_back: list[tuple[int, Callable[[], None]]] = field(default_factory=list)
 
     def add(self, packet: PingPacket) -> None:
         """Look at a packet, if it is late or lost, or now and then if it is not."""
+        self._ask_due(time.time_ns())
         if packet.outcome in LOST:
             self._look_for(packet.seq)
         stages, took_ns = stages_of(packet, self.by), took_of(packet)
@@ -99,13 +109,17 @@ class WhyWatch:
             for each in self.listeners:
                 each.late()
             if _has_room(self._looked_at, at_ns):
-                self._ask(stages, partial(self._note_late, packet.seq, stages))
+                wait_ns = 0 if packet.port is None else min(took_ns, COPY_NS)
+                self._ask(stages, partial(self._note_late, packet, stages), wait_ns)
         elif self._seen <= FIRST or at_ns >= self._next_usual_ns:
             self._next_usual_ns = at_ns + EVERY_NS
-            self._ask(stages, partial(self._note_usual, packet.seq, took_ns, stages))
+            self._ask(stages, partial(self._note_usual, packet, took_ns, stages))
 
     def end(self) -> LateFound:
         """End the recording; return what was found."""
+        last_ns = max((due_ns for due_ns, _ in self._held_back), default=0)
+        time.sleep(max(0, last_ns - time.time_ns()) / 1e9)
+        self._ask_due(last_ns)
         self.recording.end()
         return LateFound(
             late=self.late,
@@ -146,24 +160,41 @@ class WhyWatch:
         self._recent.append(took_ns)
         insort(self._sorted, took_ns)
 
-    def _ask(self, stages: list[Stage], then: Callable[[CpuWindow], None]) -> None:
-        self.recording.ask(stages[0].start_ns - BEFORE_NS, stages[-1].end_ns + AFTER_NS, then)
+    def _ask(
+        self, stages: list[Stage], then: Callable[[CpuWindow], None], wait_ns: int = 0
+    ) -> None:
+        """Ask for the records around a packet, so long after its end."""
+        start_ns, end_ns = stages[0].start_ns, stages[-1].end_ns
+        ask = partial(self.recording.ask, start_ns - BEFORE_NS, end_ns + AFTER_NS, then)
+        self._held_back.append((end_ns + wait_ns, ask))
+        self._ask_due(time.time_ns())
 
-    def _note_usual(self, seq: int, took_ns: int, stages: list[Stage], recorded: CpuWindow) -> None:
-        self._usual.append((seq, took_ns, self._watched(seq, stages, recorded)))
+    def _ask_due(self, now_ns: int) -> None:
+        for due_ns, ask in [*self._held_back]:
+            if due_ns <= now_ns:
+                self._held_back.remove((due_ns, ask))
+                ask()
 
-    def _note_late(self, seq: int, stages: list[Stage], recorded: CpuWindow) -> None:
+    def _note_usual(
+        self, packet: PingPacket, took_ns: int, stages: list[Stage], recorded: CpuWindow
+    ) -> None:
+        self._usual.append((packet.seq, took_ns, self._watched(packet, stages, recorded)))
+
+    def _note_late(self, packet: PingPacket, stages: list[Stage], recorded: CpuWindow) -> None:
         expected = self._expected_of(len(stages))
         if expected is None:
             return
-        found = explain(seq, self._watched(seq, stages, recorded), expected)
+        found = explain(packet.seq, self._watched(packet, stages, recorded), expected)
         self.explained.append(found)
         for each in self.listeners:
             each.explained(found)
 
-    def _watched(self, seq: int, stages: Sequence[Stage], recorded: CpuWindow) -> WatchedPacket:
-        passages = self._passages(seq, stages[0].start_ns, stages[-1].end_ns)
-        return WatchedPacket.of_one(stages, recorded, passages)
+    def _watched(
+        self, packet: PingPacket, stages: list[Stage], recorded: CpuWindow
+    ) -> WatchedPacket:
+        holds = tcp_holds_of(packet, stages, self.service_port, recorded)
+        passages = self._passages(packet.seq, stages[0].start_ns, stages[-1].end_ns)
+        return WatchedPacket.of_one(stages, recorded, holds, passages)
 
     def _passages(self, seq: int, from_ns: int, to_ns: int) -> list[Passage]:
         """Return how a packet passed links of this machine that have ended by a time."""
@@ -198,29 +229,51 @@ def _has_room(looked_at: deque[int], at_ns: int) -> bool:
 
 
 def stages_of(packet: PingPacket, program: frozenset[int | str]) -> list[Stage] | None:
-    """Return the segments of an answered packet that a program sent; None without its times."""
+    """Return the segments of an answered packet that a program sent; None without its times.
+
+    A connection that was opened for it is one of them.
+    """
     sent_ns, rtt_ns = packet.sent_ns, packet.rtt_user_ns
-    if sent_ns is None or rtt_ns is None or packet.handshake_ns is not None:
+    if sent_ns is None or rtt_ns is None:
         return None
-    due_ns = sent_ns - max(0, packet.slip_ns or 0)
-    late = Stage(start_ns=due_ns, end_ns=sent_ns, by=program, timer=True)
+    begun_ns = sent_ns - packet.opening_ns
+    due_ns = begun_ns - max(0, packet.slip_ns or 0)
+    before = [Stage(start_ns=due_ns, end_ns=begun_ns, by=program, timer=True)]
+    if packet.handshake_ns is not None:
+        before.append(Stage(start_ns=begun_ns, end_ns=sent_ns, by=program))
     left_ns, kernel_ns = packet.left_ns, packet.rtt_kernel_ns
     end_ns = sent_ns + rtt_ns
     if left_ns is None or kernel_ns is None:
-        return [late, Stage(start_ns=sent_ns, end_ns=end_ns, by=program)]
+        return [*before, Stage(start_ns=sent_ns, end_ns=end_ns, by=program)]
     return [
-        late,
+        *before,
         Stage(start_ns=sent_ns, end_ns=left_ns),
         Stage(start_ns=left_ns, end_ns=left_ns + kernel_ns),
         Stage(start_ns=left_ns + kernel_ns, end_ns=end_ns, by=program),
     ]
 
 
+def tcp_holds_of(
+    packet: PingPacket, stages: Sequence[Stage], service_port: int, recorded: CpuWindow
+) -> list[Hold]:
+    """Return the times for which TCP held a packet, by what its connection sent again."""
+    if packet.port is None:
+        return []
+    connection = Connection(port=packet.port, service_port=service_port)
+    # What is sent again once the answer is here is of no matter to it.
+    came_ns = stages[-1].end_ns
+    if packet.left_ns is not None and packet.rtt_kernel_ns is not None:
+        came_ns = packet.left_ns + packet.rtt_kernel_ns
+    sent = [(stage, BOTH) for stage in stages[1:] if stage.start_ns < came_ns]
+    again = connection.sent_again(recorded.retransmissions)
+    return tcp_holds(sent, again, since_ns=stages[0].end_ns)
+
+
 def took_of(packet: PingPacket) -> int | None:
-    """Return a packet's round trip plus its slip; None without an answer."""
+    """Return a packet's round trip plus its slip and its handshake; None without an answer."""
     if packet.rtt_user_ns is None:
         return None
-    return packet.rtt_user_ns + max(0, packet.slip_ns or 0)
+    return packet.rtt_user_ns + packet.opening_ns + max(0, packet.slip_ns or 0)
 
 
 @contextmanager

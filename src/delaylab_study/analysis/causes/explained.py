@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
@@ -12,18 +12,22 @@ import polars as pl
 from numpy.typing import NDArray
 
 from delaylab.api.causes import (
+    BOTH,
     CpuWindow,
     Explained,
     Hold,
+    Leg,
     Passage,
+    SentAgain,
     Stage,
     WatchedPacket,
     explain,
     moved,
     part_of,
+    tcp_holds,
     usual_of,
 )
-from delaylab.api.points import bare
+from delaylab.api.points import RESPONDER, bare, role
 from delaylab_study.analysis.causes.lost import lost
 from delaylab_study.analysis.causes.parts import Passed, parts, stages
 from delaylab_study.analysis.causes.passages import passages
@@ -36,7 +40,7 @@ from delaylab_study.dataset.store import Study
 
 PROGRAM = "app"
 """The point at which a program stamps, without its side."""
-SLIP = "send slip"
+SLIP, HANDSHAKE = "send slip", "handshake"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,13 +101,15 @@ def looked_at(study: Study, trial: TrialRecord) -> LookedAtTrial:
     rows = dict(_passed(read, stations, watched[0].lab)) if watched else {}
     machines = frozenset(each.clock for each in study.record.machines.values())
     passed = passages(study, trial.id)
-    names = [SLIP, *_names(read, stations)]
+    handshake = [HANDSHAKE] if _has_handshakes(read, stations) else []
+    names = [SLIP, *handshake, *_names(read, stations)]
+    legs = [frozenset[Leg](), *[BOTH for _ in handshake], *_legs(stations)]
     found = [
         (
             each,
             due_ns,
             points,
-            _watched(each, due_ns, points, machines, passed.get((each.probe, each.seq), ())),
+            _watched(each, due_ns, points, machines, legs, passed.get((each.probe, each.seq), ())),
         )
         for each in watched
         if (row := rows.get((each.probe, each.seq)))
@@ -156,17 +162,38 @@ def _watched(
     due_ns: int,
     points: Sequence[Passed],
     machines: frozenset[str],
+    legs: Sequence[frozenset[Leg]],
     passed: Sequence[tuple[str, Passage]],
 ) -> WatchedPacket:
     of_clock = {kernel.clock: kernel.window for kernel in packet.kernels}
-    holds: dict[str, list[Hold]] = {}
+    by_links: dict[str, list[Hold]] = {}
     for clock, passage in passed:
-        holds.setdefault(clock, []).extend(passage.holds)
+        by_links.setdefault(clock, []).extend(passage.holds)
+    by_tcp = _tcp_holds(packet, due_ns, points, legs)
     return WatchedPacket(
-        parts=parts(due_ns, points, of_clock, machines, holds),
+        parts=parts(due_ns, points, of_clock, machines, by_tcp, by_links),
         lab=packet.lab,
         passages=[passage for _, passage in passed],
     )
+
+
+def _tcp_holds(
+    packet: PacketWindows, due_ns: int, points: Sequence[Passed], legs: Sequence[frozenset[Leg]]
+) -> list[Hold]:
+    """Return the times for which TCP held a packet, by the sender's clock."""
+    found = stages(due_ns, points)
+    again = _sent_again(packet, points)
+    return tcp_holds(zip(found, legs, strict=True), again, since_ns=points[0].time_ns)
+
+
+def _sent_again(packet: PacketWindows, points: Sequence[Passed]) -> Iterator[SentAgain]:
+    """Yield what the ends of a packet's connection sent again, by the sender's clock."""
+    for kernel in packet.kernels:
+        at = next((point for point in points if point.clock == kernel.clock), None)
+        ahead_ns = 0 if at is None else at.time_ns - at.own_ns
+        for each in kernel.again:
+            first_ns = None if each.first_ns is None else each.first_ns + ahead_ns
+            yield replace(each, time_ns=each.time_ns + ahead_ns, first_ns=first_ns)
 
 
 def _passed(
@@ -174,15 +201,17 @@ def _passed(
 ) -> Iterator[tuple[tuple[int, int], tuple[int, list[Passed]]]]:
     """Yield when each packet was due and passed each point, by its probe and sequence number.
 
-    Packets that not all points saw are left out.
+    If connections were opened for packets, their beginning is the first point of each: of one that
+    needed none the same as the next. Packets that not all points saw are left out.
     """
     answered, clocks = read.answered, read.alignment.clocks
     by = [_by(read.trial, station, lab) for station in stations]
     clock = [clocks.get(station, read.alignment.sender) for station in stations]
     times = [answered.stations[station].times.to_list() for station in stations]
     own = [answered.stations[station].as_stamped.to_list() for station in stations]
-    scheduled = answered.scheduled.select("probe", "seq", "intended_ns").iter_rows()
-    for (probe, seq, due_ns), at_ns, own_ns in zip(
+    handshakes = _has_handshakes(read, stations)
+    scheduled = answered.scheduled.select("probe", "seq", "intended_ns", "sent_ns").iter_rows()
+    for (probe, seq, due_ns, sent_ns), at_ns, own_ns in zip(
         scheduled, zip(*times, strict=True), zip(*own, strict=True), strict=True
     ):
         if None in at_ns or list(at_ns) != sorted(at_ns):
@@ -191,7 +220,34 @@ def _passed(
             Passed(time_ns=when, own_ns=by_own, clock=whose, by=who)
             for when, by_own, whose, who in zip(at_ns, own_ns, clock, by, strict=True)
         ]
-        yield (probe, seq), (min(due_ns, at_ns[0]), points)
+        if handshakes:
+            first = points[0]
+            early_ns = max(0, first.own_ns - sent_ns)
+            opened = replace(
+                first, time_ns=first.time_ns - early_ns, own_ns=first.own_ns - early_ns
+            )
+            points.insert(0, opened)
+        yield (probe, seq), (min(due_ns, points[0].time_ns), points)
+
+
+def _has_handshakes(read: TrialPackets, stations: Sequence[Station]) -> bool:
+    """Return True if connections were opened for some packets before their first stamp."""
+    if not stations or bare(stations[0].point) != PROGRAM:
+        return False
+    first = read.answered.stations[stations[0]].as_stamped
+    return bool((first > read.answered.scheduled["sent_ns"]).any())
+
+
+def _legs(stations: Sequence[Station]) -> Iterator[frozenset[Leg]]:
+    """Yield for each segment between stamps which ends of a TCP connection it depends on.
+
+    That between the two legs ends with the answer; a request has reached the responder's points.
+    """
+    for start, end in pairwise(stations):
+        if start.leg == end.leg:
+            yield frozenset({Leg(start.leg)})
+        else:
+            yield frozenset({Leg.REPLY}) if role(start.point) == RESPONDER else BOTH
 
 
 def _by(trial: TrialRecord, station: Station, lab: str) -> frozenset[int | str] | None:

@@ -8,10 +8,11 @@ monitor had the packet. Between two machines nobody had it.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby, pairwise
+from types import MappingProxyType
 
-from delaylab.api.causes import CpuWindow, Hold, Stage, WatchedPart
+from delaylab.api.causes import CpuWindow, Hold, Stage, WatchedPart, holds_within
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,10 +30,14 @@ class Passed:
 
 @dataclass(frozen=True, slots=True)
 class _Placed:
-    """A segment with the kernel that had the packet in it; None between two machines."""
+    """A segment with the kernel that had the packet in it; None between two machines.
+
+    `holds` are the times for which something held the packet in it, by the clock of that kernel.
+    """
 
     stage: Stage
     clock: str | None
+    holds: Sequence[Hold] = ()
 
 
 def parts(
@@ -40,24 +45,41 @@ def parts(
     points: Sequence[Passed],
     windows: Mapping[str, CpuWindow],
     machines: frozenset[str],
-    holds: Mapping[str, Sequence[Hold]],
+    holds: Sequence[Hold] = (),
+    by_links: Mapping[str, Sequence[Hold]] = MappingProxyType({}),
 ) -> list[WatchedPart]:
     """Return the parts of a packet's way, from when it was due on.
 
     `windows` are those of each clock whose CPUs were recorded, `machines` the clocks of machines.
-    `holds` are those of each clock.
+    `holds` are the times for which something held the packet, by the sender's clock; `by_links` are
+    those by links, by the clock of each engine.
     """
-    placed = list(_placed(due_ns, points, machines))
+    placed = [
+        replace(each, holds=list(_held(each.stage, stage, holds)))
+        for each, stage in zip(
+            _placed(due_ns, points, machines), stages(due_ns, points), strict=True
+        )
+    ]
     return [
         WatchedPart(
             stages=[each.stage for each in together],
             recorded=None if clock is None else windows.get(clock),
             between=clock is None,
-            holds=() if clock is None else holds.get(clock, ()),
+            holds=[
+                *(hold for each in together for hold in each.holds),
+                *(by_links.get(clock, ()) if clock is not None else ()),
+            ],
         )
         for clock, group in groupby(placed, key=lambda each: each.clock)
         for together in [list(group)]
     ]
+
+
+def _held(own: Stage, stage: Stage, holds: Sequence[Hold]) -> Iterator[Hold]:
+    """Yield the holds within a segment by its own clock; `stage` is by that of the holds."""
+    ahead_ns = own.start_ns - stage.start_ns
+    for hold in holds_within(holds, *stage.times):
+        yield replace(hold, start_ns=hold.start_ns + ahead_ns, end_ns=hold.end_ns + ahead_ns)
 
 
 def stages(due_ns: int, points: Sequence[Passed]) -> list[Stage]:

@@ -8,15 +8,19 @@ from dataclasses import dataclass
 import polars as pl
 
 from delaylab.api.causes import (
+    HERE,
     OF_KERNEL,
     CpuRecord,
     CpuWindow,
     How,
+    Leg,
+    SentAgain,
     Task,
     What,
     by_cpu,
     numbered_from,
 )
+from delaylab.api.records import LOCAL_NAME
 from delaylab_study.dataset.store import Study
 
 
@@ -24,12 +28,14 @@ from delaylab_study.dataset.store import Study
 class KernelWindow:
     """A record of what the CPUs of one kernel did around a packet, by its own clock.
 
-    `machine` is the name of the machine, or of a node that has a kernel of its own.
+    `machine` is the name of the machine, or of a node that has a kernel of its own. `again` is what
+    an end of the packet's TCP connection sent again there.
     """
 
     machine: str
     clock: str
     window: CpuWindow
+    again: Sequence[SentAgain] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,11 +54,10 @@ class PacketWindows:
 
 def windows(study: Study, trial: str) -> Iterator[PacketWindows]:
     """Yield the windows of a trial, in the order of its packets; none if no CPUs were recorded."""
-    found, records, tasks, _ = study.of_cpus(trial)
+    found, records, tasks, again, _ = study.of_cpus(trial)
     if not len(found):
         return
-    of_window = {key[0]: each for key, each in records.partition_by("window", as_dict=True).items()}
-    named = {key[0]: each for key, each in tasks.partition_by("window", as_dict=True).items()}
+    of_window, named, sent_again = map(_by_window, (records, tasks, again))
     clocks = list(dict.fromkeys(found["clock"]))
 
     def of_kernel(
@@ -66,7 +71,8 @@ def windows(study: Study, trial: str) -> Iterator[PacketWindows]:
         )
         if first := clocks.index(clock) * OF_KERNEL:
             window = numbered_from(window, first)
-        return KernelWindow(machine=machine, clock=clock, window=window)
+        again_here = _sent_again(sent_again.get(number, again.clear()), machine)
+        return KernelWindow(machine=machine, clock=clock, window=window, again=list(again_here))
 
     for part in found.partition_by("probe", "seq", maintain_order=True):
         each = part.select("window", "machine", "clock", "start_ns", "end_ns").iter_rows()
@@ -77,6 +83,22 @@ def windows(study: Study, trial: str) -> Iterator[PacketWindows]:
             seq=part["seq"][0],
             usual=part["usual"][0],
             kernels=sorted(kernels, key=lambda kernel: clocks.index(kernel.clock)),
+        )
+
+
+def _by_window(table: pl.DataFrame) -> dict[object, pl.DataFrame]:
+    return {key[0]: each for key, each in table.partition_by("window", as_dict=True).items()}
+
+
+def _sent_again(table: pl.DataFrame, machine: str) -> Iterator[SentAgain]:
+    where = HERE if machine == LOCAL_NAME else machine
+    for time_ns, first_ns, leg, needless, part in table.drop("window").iter_rows():
+        yield SentAgain(
+            time_ns=time_ns,
+            first_ns=first_ns,
+            leg=Leg(leg),
+            where=part or where,
+            needless=needless,
         )
 
 

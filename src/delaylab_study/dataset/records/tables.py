@@ -106,6 +106,14 @@ TASKS = {
     "part": pl.String,
     "agent": pl.Boolean,
 }
+RETRANSMISSIONS = {
+    "window": pl.UInt32,
+    "time_ns": pl.Int64,
+    "first_ns": pl.Int64,
+    "leg": pl.String,
+    "needless": pl.Boolean,
+    "part": pl.String,
+}
 DROPS = {
     "machine": pl.String,
     "clock": pl.String,
@@ -148,6 +156,7 @@ TABLES: dict[str, Schema] = {
     "windows": WINDOWS,
     "cpus": CPUS,
     "tasks": TASKS,
+    "retransmissions": RETRANSMISSIONS,
     "drops": DROPS,
     "passages": PASSAGES,
 }
@@ -155,7 +164,7 @@ ADDED = {"hosts": {"machine": LOCAL_NAME}}
 """Columns that tables of earlier versions lack, and the value that all their rows have."""
 OF_ROUTERS = frozenset({"changes", "wrong", "fates"})
 """Tables of a trial whose lab has routing daemons."""
-OF_CPUS = ("windows", "cpus", "tasks", "drops")
+OF_CPUS = ("windows", "cpus", "tasks", "retransmissions", "drops")
 OF_CAUSES = (*OF_CPUS, "passages")
 """Tables of a trial whose probe has `causes`."""
 OPTIONAL = frozenset({"answers", "progress", "comparisons", *OF_CAUSES}) | OF_ROUTERS
@@ -168,9 +177,11 @@ OF_TASKS = frozenset({"how", "program", "lab", "part"})
 """Columns that are null where nothing is known of a task, or a record has no such thing."""
 OF_LOSSES = frozenset({"reason", "interface", "node", "most_from"})
 """Columns that are null where a kernel does not say why, or there is no such thing."""
-NULLABLE = frozenset({"sent_ns", "slip_ns", "end_ns"}) | OF_ANSWERS | OF_TASKS | OF_LOSSES
-"""Columns that may be null: of a packet that was not sent, of what has not ended, of answers, of
-tasks, of losses and queues."""
+NULLABLE = (
+    frozenset({"sent_ns", "slip_ns", "end_ns", "first_ns"}) | OF_ANSWERS | OF_TASKS | OF_LOSSES
+)
+"""Columns that may be null: of a packet that was not sent, of what has not ended, of a SYN, of
+answers, of tasks, of losses and queues."""
 EPOCH = "since the Unix epoch"
 MEANINGS: dict[str, dict[str, str]] = {
     "stamps": {
@@ -301,6 +312,17 @@ MEANINGS: dict[str, dict[str, str]] = {
         "lab": "The lab that it runs in; null outside of labs.",
         "part": "The part of the lab, such as `node.one` or `link.here`; null outside of labs.",
         "agent": "True for an agent of delaylab.",
+    },
+    "retransmissions": {
+        "window": "The window that it is in: that of the end of the packet's TCP connection that "
+        "sent a segment again.",
+        "time_ns": f"When it did, {EPOCH}.",
+        "first_ns": "When the first of what the other end had not acknowledged was sent first, "
+        f"{EPOCH}; null of a SYN.",
+        "leg": "The end that sent it again: `request` is the sender of the packet, `reply` the "
+        "service.",
+        "needless": "True if the other end had the segment already, and its kernel was watched.",
+        "part": "The part of the lab that sent it, such as `node.one`; null outside of labs.",
     },
     "drops": {
         "machine": "The machine whose kernel dropped the packet, or the node with one of its own.",

@@ -105,6 +105,12 @@ impl PathByPort for PathByConnections {
     fn handle(&mut self, log: &mut Log, place: u32, now: Monotonic) {
         let Some(Connection { fd, .. }) = self.open.remove(&place) else { return };
         match outcome(opening_error(&fd), &fd, &mut self.sockets.errors) {
+            // Nobody can tell which of both was answered.
+            Handshake::Open
+                if connection::retransmissions(fd.as_fd()).is_ok_and(|count| count > 0) =>
+            {
+                log.note_error(place, "the SYN was sent again");
+            }
             Handshake::Open => log.note_reply(place, None, None, now),
             Handshake::Closed => log.note_closed(place, now),
             Handshake::Failed(why) => log.note_error(place, &why),

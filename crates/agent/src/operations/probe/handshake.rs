@@ -3,7 +3,6 @@
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 
-use delaylab_os::socket::connection;
 use nix::errno::Errno;
 
 use super::icmp_errors::IcmpErrors;
@@ -21,13 +20,9 @@ pub(super) enum Handshake {
     Failed(String),
 }
 
-/// Return the outcome of a handshake whose socket has this result. One whose SYN was sent again has failed: nobody can
-/// tell which of both was answered.
+/// Return the outcome of a handshake whose socket has this result.
 pub(super) fn outcome(result: io::Result<()>, fd: &OwnedFd, errors: &mut IcmpErrors) -> Handshake {
     match result {
-        Ok(()) if connection::retransmissions(fd.as_fd()).is_ok_and(|count| count > 0) => {
-            Handshake::Failed("the SYN was sent again".into())
-        }
         Ok(()) => Handshake::Open,
         Err(error) => match (errors.cause(fd.as_fd()), error.raw_os_error()) {
             (Some(cause), _) => Handshake::Failed(describe(cause)),

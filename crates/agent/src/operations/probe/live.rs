@@ -144,6 +144,7 @@ impl Live {
             sent_ns: (entry.requested() != NEVER)
                 .then(|| test_clock::shown(log.clock_steps.clock_at(entry.requested()).ns())),
             handshake_ns: entry.handshake().map(Span::ns),
+            port: exchange.map(|known| known.port).filter(|port| *port != 0),
             tls_ns: exchange.and_then(|known| known.tls).map(Span::ns),
             whole_ns: exchange.and_then(|known| known.whole).map(Span::ns),
             status: exchange.and_then(|known| known.status),

@@ -23,7 +23,6 @@ use crate::operations::probe::entry::NEVER;
 use crate::operations::probe::exchange::{TlsSettings, flaw, request_text};
 use crate::operations::probe::handshake::{Handshake, outcome};
 use crate::operations::probe::log::Log;
-use crate::operations::transport::SYN_GIVEN_UP;
 use crate::protocol::measuring::{Probe, Protocol};
 use pool::Pool;
 use stamps::StreamStamps;
@@ -79,7 +78,8 @@ impl PathByStreams {
             stamps.expect(port);
         }
         log.exchanges[place as usize].port = port;
-        self.pool.keep(Stream::begun(fd, port, place, sent + SYN_GIVEN_UP));
+        // Unlike a handshake that is timed, one whose SYN is sent again is of use: its request comes after it.
+        self.pool.keep(Stream::begun(fd, port, place, sent + self.patience()));
     }
 
     /// Record the end of a handshake; then agree on TLS or send the request.

@@ -137,7 +137,7 @@ impl Stream {
     /// Return the reason why the packet on the connection failed, once its deadline is over.
     pub(super) fn overdue(&self) -> Option<&'static str> {
         match self.state {
-            State::Opening => Some("no answer for 0.9 s"),
+            State::Opening => Some("the connection was not opened in time"),
             State::Agreeing => Some("TLS was not agreed on in time"),
             State::Asked(_) if self.begun => Some("the answer was not whole in time"),
             State::Asked(_) => Some("no answer to the request"),
