@@ -23,7 +23,7 @@ def passed(*points: tuple[int, str]) -> list[Passed]:
 
 
 def test_segments_on_one_machine_are_one_part_by_its_clock() -> None:
-    (part,) = parts(90, passed((100, HERE), (150, HERE), (400, HERE)), WINDOWS, MACHINES, {})
+    (part,) = parts(90, passed((100, HERE), (150, HERE), (400, HERE)), WINDOWS, MACHINES)
     assert [(each.start_ns, each.end_ns) for each in part.stages] == [
         (90, 100),
         (100, 150),
@@ -34,7 +34,7 @@ def test_segments_on_one_machine_are_one_part_by_its_clock() -> None:
 
 def test_between_two_machines_nobody_has_the_packet() -> None:
     way = passed((0, HERE), (100, HERE), (300, FAR), (450, FAR), (700, HERE), (800, HERE))
-    found = parts(0, way, WINDOWS, MACHINES, {})
+    found = parts(0, way, WINDOWS, MACHINES)
     assert [each.between for each in found] == [False, True, False, True, False]
     assert [(each.start_ns, each.end_ns) for each in found[2].stages] == [(7_300, 7_450)]
     (piece,) = found[1].pieces("lab")[0]
@@ -43,7 +43,7 @@ def test_between_two_machines_nobody_has_the_packet() -> None:
 
 def test_between_a_machine_and_its_guest_the_machine_has_the_packet() -> None:
     way = passed((0, HERE), (100, HERE), (300, GUEST), (450, GUEST), (700, HERE))
-    before, inside, after = parts(0, way, WINDOWS, MACHINES, {})
+    before, inside, after = parts(0, way, WINDOWS, MACHINES)
     assert [(each.start_ns, each.end_ns) for each in before.stages][-1] == (100, 300)
     assert [(each.start_ns, each.end_ns) for each in inside.stages] == [(-2_700, -2_550)]
     assert [(each.start_ns, each.end_ns) for each in after.stages] == [(450, 700)]
@@ -51,7 +51,7 @@ def test_between_a_machine_and_its_guest_the_machine_has_the_packet() -> None:
 
 def test_what_a_kernel_without_records_had_is_unknown() -> None:
     way = passed((0, HERE), (100, HERE), (300, FAR), (450, FAR))
-    *_, last = parts(0, way, {HERE: WINDOWS[HERE]}, MACHINES, {})
+    *_, last = parts(0, way, {HERE: WINDOWS[HERE]}, MACHINES)
     (piece,) = last.pieces("lab")[0]
     assert (piece.cause, piece.ns) == (Cause.UNKNOWN, 150)
 
@@ -60,7 +60,7 @@ def test_what_held_the_packet_is_by_the_clock_of_the_kernel_that_had_it() -> Non
     way = passed((0, HERE), (100, HERE), (300, FAR), (450, FAR), (700, HERE))
     times = ((50, 100), (150, 250), (320, 420), (440, 460))
     holds = [Hold(start_ns=one, end_ns=two, cause=Cause.TCP, where="") for one, two in times]
-    found = parts(0, way, WINDOWS, MACHINES, {}, holds)
+    found = parts(0, way, WINDOWS, MACHINES, holds)
     assert [[each.times for each in part.holds] for part in found] == [
         [(50, 100)],
         [(150, 250)],
@@ -83,6 +83,6 @@ def test_parts_have_all_segments_each_as_long_as_it_is(points: list[tuple[int, s
             for at_ns, (_, clock) in zip(sorted(at_ns for at_ns, _ in points), points, strict=True)
         )
     )
-    found = parts(way[0].time_ns - 5, way, WINDOWS, MACHINES, {})
+    found = parts(way[0].time_ns - 5, way, WINDOWS, MACHINES)
     lengths = [each.length_ns for part in found for each in part.stages]
     assert lengths == [each.length_ns for each in stages(way[0].time_ns - 5, way)]

@@ -54,16 +54,17 @@ class WatchedPacket:
     def of_one(
         stages: Sequence[Stage],
         recorded: CpuWindow,
-        passages: Sequence[Passage] = (),
         holds: Sequence[Hold] = (),
+        passages: Sequence[Passage] = (),
     ) -> WatchedPacket:
         """Return a packet with the records of one machine alone, and its passages there.
 
-        `holds` are the times for which anything but links held it.
+        `holds` are what else is known to have held it.
         """
-        held = [*holds_of(passages), *holds]
-        part = WatchedPart(stages=stages, recorded=recorded, holds=held)
-        return WatchedPacket(parts=[part], passages=passages)
+        held = [*holds, *holds_of(passages)]
+        return WatchedPacket(
+            parts=[WatchedPart(stages=stages, recorded=recorded, holds=held)], passages=passages
+        )
 
     @property
     def segments(self) -> int:

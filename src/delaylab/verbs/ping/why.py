@@ -73,8 +73,8 @@ class WhyWatch:
     by: frozenset[int | str]
     listeners: Sequence[OnLate] = ()
     probe: int | None = None
-    service_port: int = 0
     links: LinkRecords | None = None
+    service_port: int = 0
     late_ns: int = LATE_NS
     explained: list[Explained] = field(default_factory=list)
     lost: list[LostPacket] = field(default_factory=list)
@@ -192,9 +192,9 @@ class WhyWatch:
     def _watched(
         self, packet: PingPacket, stages: list[Stage], recorded: CpuWindow
     ) -> WatchedPacket:
-        passages = self._passages(packet.seq, stages[0].start_ns, stages[-1].end_ns)
         holds = tcp_holds_of(packet, stages, self.service_port, recorded)
-        return WatchedPacket.of_one(stages, recorded, passages, holds)
+        passages = self._passages(packet.seq, stages[0].start_ns, stages[-1].end_ns)
+        return WatchedPacket.of_one(stages, recorded, holds, passages)
 
     def _passages(self, seq: int, from_ns: int, to_ns: int) -> list[Passage]:
         """Return how a packet passed links of this machine that have ended by a time."""

@@ -109,7 +109,7 @@ def looked_at(study: Study, trial: TrialRecord) -> LookedAtTrial:
             each,
             due_ns,
             points,
-            _watched(each, due_ns, points, machines, passed.get((each.probe, each.seq), ()), legs),
+            _watched(each, due_ns, points, machines, legs, passed.get((each.probe, each.seq), ())),
         )
         for each in watched
         if (row := rows.get((each.probe, each.seq)))
@@ -162,8 +162,8 @@ def _watched(
     due_ns: int,
     points: Sequence[Passed],
     machines: frozenset[str],
-    passed: Sequence[tuple[str, Passage]],
     legs: Sequence[frozenset[Leg]],
+    passed: Sequence[tuple[str, Passage]],
 ) -> WatchedPacket:
     of_clock = {kernel.clock: kernel.window for kernel in packet.kernels}
     by_links: dict[str, list[Hold]] = {}
@@ -171,7 +171,7 @@ def _watched(
         by_links.setdefault(clock, []).extend(passage.holds)
     by_tcp = _tcp_holds(packet, due_ns, points, legs)
     return WatchedPacket(
-        parts=parts(due_ns, points, of_clock, machines, by_links, by_tcp),
+        parts=parts(due_ns, points, of_clock, machines, by_tcp, by_links),
         lab=packet.lab,
         passages=[passage for _, passage in passed],
     )

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby, pairwise
+from types import MappingProxyType
 
 from delaylab.api.causes import CpuWindow, Hold, Stage, WatchedPart, holds_within
 
@@ -31,7 +32,7 @@ class Passed:
 class _Placed:
     """A segment with the kernel that had the packet in it; None between two machines.
 
-    `holds` are the times for which TCP held the packet in it, by the clock of that kernel.
+    `holds` are the times for which something held the packet in it, by the clock of that kernel.
     """
 
     stage: Stage
@@ -44,16 +45,17 @@ def parts(
     points: Sequence[Passed],
     windows: Mapping[str, CpuWindow],
     machines: frozenset[str],
-    by_links: Mapping[str, Sequence[Hold]],
-    by_tcp: Sequence[Hold] = (),
+    holds: Sequence[Hold] = (),
+    by_links: Mapping[str, Sequence[Hold]] = MappingProxyType({}),
 ) -> list[WatchedPart]:
     """Return the parts of a packet's way, from when it was due on.
 
     `windows` are those of each clock whose CPUs were recorded, `machines` the clocks of machines.
-    `by_links` are the holds of links by each clock, `by_tcp` those of TCP by the sender's.
+    `holds` are the times for which something held the packet, by the sender's clock; `by_links` are
+    those by links, by the clock of each engine.
     """
     placed = [
-        replace(each, holds=list(_held(each.stage, stage, by_tcp)))
+        replace(each, holds=list(_held(each.stage, stage, holds)))
         for each, stage in zip(
             _placed(due_ns, points, machines), stages(due_ns, points), strict=True
         )
@@ -64,8 +66,8 @@ def parts(
             recorded=None if clock is None else windows.get(clock),
             between=clock is None,
             holds=[
-                *(() if clock is None else by_links.get(clock, ())),
                 *(hold for each in together for hold in each.holds),
+                *(by_links.get(clock, ()) if clock is not None else ()),
             ],
         )
         for clock, group in groupby(placed, key=lambda each: each.clock)
