@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from delaylab.causes.biased import BIASED_NS, HostTime, host_time_of
+from delaylab.causes.biased import RULE as BIAS_RULE
 from delaylab.causes.cpus import CpuTime
 from delaylab.causes.drops import LOST, Drop, last_drops
 from delaylab.causes.explained import Explained, WatchedPacket, WatchedPart, explain, usual_of
@@ -26,6 +28,8 @@ from delaylab.causes.shares import CauseShare
 from delaylab.causes.words import cause, task_name
 
 __all__ = [
+    "BIASED_NS",
+    "BIAS_RULE",
     "IDLE",
     "LOST",
     "OF_KERNEL",
@@ -37,6 +41,7 @@ __all__ = [
     "Drop",
     "Explained",
     "Hold",
+    "HostTime",
     "How",
     "Passage",
     "Stage",
@@ -47,6 +52,7 @@ __all__ = [
     "by_cpu",
     "cause",
     "explain",
+    "host_time_of",
     "last_drops",
     "loss_words",
     "mended",
