@@ -157,7 +157,7 @@ def test_below_twenty_clean_packets_there_is_no_estimate() -> None:
     assert few.clean == FEWEST_CLEAN - 1
     assert few.clean_median.value is None
     assert "needs 20 clean packets" in few.clean_median.why
-    assert "19 are clean, and a clean median needs 20 clean packets." in said(few)
+    assert "A clean median needs 20 clean packets, and there are 19." in said(few)
     assert "The median user RTT is 2.00 ms" in said(few)
     assert bias(judged(*[CLEAN] * FEWEST_CLEAN, HELD)).clean_median.value == 50.0
     assert sample_bias([judged()]) is None
@@ -169,6 +169,7 @@ def test_shares_add_up_and_each_reason_has_its_packets() -> None:
     assert (found.biased.value, found.unknown.value) == (0.6, 0.1)
     (reason,) = found.reasons
     assert (reason.cause, reason.packets, reason.median_ns) == (Cause.HELD, 60, 2_000_000)
+    assert said(found).startswith("At least 60 % [")
     assert "10 % [" in said(found)
     assert "run-queue wait (60 packets, at least 2.00 ms in the median)" in said(found)
 

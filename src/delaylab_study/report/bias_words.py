@@ -15,13 +15,15 @@ LIMIT = f"{BIASED_NS // 1000} µs"
 
 def sentences(found: SampleBias) -> Iterator[str]:
     """Yield what the drawn packets say."""
+    # What is unknown may be biased, too.
+    at_least_so = "At least " if found.unknown.value else ""
     yield (
-        f"{share(found.biased)} of {found.drawn} packets drawn at random are biased: the lab's "
-        f"machines took {LIMIT} or more of their time."
+        f"{at_least_so}{share(found.biased)} of {found.drawn} packets drawn at random are biased: "
+        f"the lab's machines took {LIMIT} or more of their time."
     )
     if found.reasons:
         reasons = "; ".join(
-            f"{each.cause.value} ({each.packets} packets, at least {at_least(each)} in the median)"
+            f"{each.cause.value} ({counted(each.packets)}, at least {at_least(each)} in the median)"
             for each in found.reasons
         )
         yield f"Reasons: {reasons}."
@@ -32,11 +34,16 @@ def sentences(found: SampleBias) -> Iterator[str]:
         )
     everything = f"{median(found.raw.median)} over all {found.raw.n} answered under load"
     if found.clean_median.value is None:
-        yield f"{found.clean} are clean, and a clean median needs {FEWEST_CLEAN} clean packets."
+        yield f"A clean median needs {FEWEST_CLEAN} clean packets, and there are {found.clean}."
         yield f"The median user RTT is {everything}."
     else:
         clean = f"{median(found.clean_median)} over the {found.clean} clean packets"
         yield f"The median user RTT is {clean}, and {everything}."
+
+
+def counted(packets: int) -> str:
+    """Return a number of packets in words."""
+    return "1 packet" if packets == 1 else f"{packets} packets"
 
 
 def at_least(reason: BiasReason) -> str:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from delaylab.api.causes import BIAS_RULE, Cause
 from delaylab_study.analysis.causes.drawn import BiasReason, SampleBias
 from delaylab_study.analysis.group import Group
+from delaylab_study.analysis.statistics.quantiles import Quantile
 from delaylab_study.charts import words
-from delaylab_study.report import bias_words
+from delaylab_study.report import bias_words, written
 from delaylab_study.report import value as v
 from delaylab_study.report.sections.section import Report, quantile
 
@@ -61,10 +63,14 @@ def _row(label: str, found: SampleBias) -> v.Row:
         (biased,),
         (unknown,),
         (clean,),
-        (quantile("clean_median_us", found.clean_median),),
-        (quantile("raw_median_us", found.raw.median), *v.unseen(raw)),
+        (_median("clean_median_us", found.clean_median),),
+        (_median("raw_median_us", found.raw.median), *v.unseen(raw)),
         tuple(_reasons(found.reasons)),
     ]
+
+
+def _median(key: str, found: Quantile) -> v.Value:
+    return replace(quantile(key, found), how=written.said(bias_words.median(found)))
 
 
 def _share(value: v.Value) -> str:
