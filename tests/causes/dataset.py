@@ -27,10 +27,14 @@ TENTH = Condition(
 )
 KERNEL = Kernel("local", synthetic.TRUE.name, LOCAL.session)
 BEFORE_NS, AFTER_NS = 20_000_000, 1_000_000
+SOON_NS = 10_000
 
 
-def write(folder: Path, hog: str = "hog") -> Path:
-    """Write a study in which a program has the sender's CPU while slow packets have arrived."""
+def write(folder: Path, hog: str = "hog", *, clean: bool = False) -> Path:
+    """Write a study in which a program has the sender's CPU while slow packets have arrived.
+
+    With `clean` the sender soon gets its CPU back around the other packets.
+    """
     stamps, probes = synthetic.tables(TENTH)
     synthetic.write_study(folder, synthetic.study([TENTH], []))
     places = {"sender.app": {"at": "node.probe", "interface": None}}
@@ -40,21 +44,24 @@ def write(folder: Path, hog: str = "hog") -> Path:
     ends = stamps.filter(app).with_columns(leg=pl.lit(1), point=pl.lit("app"))
     tables = CpuTables(LAB)
     for packet in chosen(answered(probes, ends)).iter_rows(named=True):
-        window = _window(packet["due_ns"], packet["until_ns"], hog)
-        tables.add(KERNEL, packet["probe"], packet["seq"], packet["usual"], window)
+        window = _window(packet["due_ns"], packet["until_ns"], hog, clean=clean)
+        probe, seq, usual, drawn = (packet[name] for name in ("probe", "seq", "usual", "drawn"))
+        tables.add(KERNEL, probe, seq, usual, drawn, window)
     for name, table in tables.tables.items():
         table.write_parquet(folder / "trials" / TENTH.id / f"{name}.parquet")
     return folder
 
 
-def _window(due_ns: int, until_ns: int, hog: str) -> CpuWindow:
+def _window(due_ns: int, until_ns: int, hog: str, *, clean: bool) -> CpuWindow:
     """Have the CPU idle, then the sender, then the hog from just after it until the end."""
     woken_ns = max(due_ns + 20_000, until_ns - SLOW_US * 1000 + 1000)
+    quick = until_ns - due_ns < SLOW_US * 1000
+    back_ns = woken_ns + SOON_NS if clean and quick else until_ns - 2_000
     switches = (
         (due_ns - 10_000_000, IDLE, HOG),
         (due_ns + 500, SENDER, IDLE),
         (due_ns + 15_000, HOG, SENDER),
-        (until_ns - 2_000, SENDER, HOG),
+        (back_ns, SENDER, HOG),
         (until_ns + 50_000, IDLE, SENDER),
     )
     records = [

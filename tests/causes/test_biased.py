@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from delaylab.causes.biased import BIASED_NS, HOST, EvidenceByCauses, HostTime, host_time
+from delaylab.causes.biased import (
+    BIASED_NS,
+    HOST,
+    EvidenceByCauses,
+    HostTime,
+    host_time,
+    host_time_of,
+)
+from delaylab.causes.explained import WatchedPacket, WatchedPart
+from delaylab.causes.holds import Hold
 from delaylab.causes.pieces import Cause, CausePiece, Stage
 from delaylab.causes.records import IDLE, How
 from delaylab.verbs.ping.evidence import judged_stages
@@ -20,6 +30,7 @@ from tests.causes.records import HOG, RESPONDER, SENDER, US, Cpus
 BY = frozenset[int | str]({SENDER})
 TIMED = Stage(start_ns=0, end_ns=1, by=BY, timer=True)
 TRIP = Stage(start_ns=1, end_ns=2, by=BY)
+OF_LINKS = [Cause.QUEUE, Cause.RATE, Cause.DELAY]
 NOT_HOST = sorted(set(Cause) - set(HOST) - {Cause.UNKNOWN})
 
 
@@ -144,3 +155,64 @@ def test_a_packet_that_no_window_covers_is_unknown() -> None:
     evidence = EvidenceByCauses()
     assert evidence.reasons(MeasuredTime(1, 2, 3)) is None
     assert evidence.span_ns is None
+
+
+def waited(us: int) -> WatchedPart:
+    """Return a part of a packet's way on a kernel where the sender waits so long for its CPU."""
+    cpus = Cpus()
+    cpus.switch(0, 0, HOG)
+    cpus.wake(100, 0, SENDER, How.BY_NETWORK)
+    cpus.switch(100 + us, 0, SENDER, How.RUNNABLE)
+    cpus.switch(200 + us, 0, IDLE)
+    stage = Stage(start_ns=100 * US, end_ns=(110 + us) * US, by=BY)
+    return WatchedPart(stages=[stage], recorded=cpus.recorded(1000))
+
+
+def elsewhere(ns: int, *, between: bool) -> WatchedPart:
+    """Return a part on the way between two machines, or on a kernel that was not recorded."""
+    stage = Stage(start_ns=0, end_ns=ns)
+    return WatchedPart(stages=[stage], recorded=None, between=between)
+
+
+def reasons_of(*parts: WatchedPart) -> list[Cause] | None:
+    found = host_time_of(WatchedPacket(parts=parts)).reasons
+    return None if found is None else list(found)
+
+
+def test_what_all_kernels_on_the_way_took_is_added_up() -> None:
+    assert reasons_of(waited(30)) == []
+    assert reasons_of(waited(30), waited(30)) == [Cause.HELD]
+
+
+def test_a_kernel_that_was_not_recorded_makes_a_packet_unknown_unless_others_bias_it() -> None:
+    assert reasons_of(waited(0), elsewhere(BIASED_NS - 1, between=False)) == []
+    assert reasons_of(waited(0), elsewhere(BIASED_NS, between=False)) is None
+    assert reasons_of(waited(60), elsewhere(BIASED_NS, between=False)) == [Cause.HELD]
+
+
+def test_a_window_that_does_not_cover_its_part_makes_it_unknown() -> None:
+    part = waited(60)
+    assert part.recorded is not None
+    late = replace(part, recorded=replace(part.recorded, start_ns=101 * US))
+    assert reasons_of(late) is None
+
+
+def test_a_window_without_records_makes_a_packet_of_a_lab_unknown() -> None:
+    """Records of a long trial's first packets may be overwritten."""
+    part = replace(waited(60), recorded=Cpus().recorded(1000))
+    assert host_time_of(WatchedPacket(parts=[part], lab="lab")).reasons is None
+
+
+@given(
+    st.integers(0, 100), st.integers(1, 10**10), st.integers(1, 10**9), st.sampled_from(OF_LINKS)
+)
+def test_the_way_between_machines_and_links_decide_nothing(
+    waited_us: int, between_ns: int, held_ns: int, cause: Cause
+) -> None:
+    """The delay of a packet is any, its verdict is that of what the machines took."""
+    stage = Stage(start_ns=0, end_ns=held_ns)
+    hold = Hold(start_ns=0, end_ns=held_ns, cause=cause, where="line")
+    in_link = WatchedPart(stages=[stage], recorded=Cpus().recorded(10**7), holds=[hold])
+    alone = reasons_of(waited(waited_us))
+    assert reasons_of(waited(waited_us), elsewhere(between_ns, between=True), in_link) == alone
+    assert alone == ([Cause.HELD] if waited_us * US >= BIASED_NS else [])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from delaylab.causes.biased import BIASED_NS, HostTime, host_time_of
+from delaylab.causes.biased import RULE as BIAS_RULE
 from delaylab.causes.cpus import CpuTime
 from delaylab.causes.drops import LOST, Drop, last_drops
 from delaylab.causes.explained import Explained, WatchedPacket, WatchedPart, explain, usual_of
@@ -27,6 +29,8 @@ from delaylab.causes.tcp import BOTH, HERE, Leg, SentAgain, TcpConnection, tcp_h
 from delaylab.causes.words import cause, task_name
 
 __all__ = [
+    "BIASED_NS",
+    "BIAS_RULE",
     "BOTH",
     "HERE",
     "IDLE",
@@ -40,6 +44,7 @@ __all__ = [
     "Drop",
     "Explained",
     "Hold",
+    "HostTime",
     "How",
     "Leg",
     "Passage",
@@ -54,6 +59,7 @@ __all__ = [
     "cause",
     "explain",
     "holds_within",
+    "host_time_of",
     "last_drops",
     "loss_words",
     "mended",

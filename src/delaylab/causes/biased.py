@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
-from delaylab.causes.pieces import Cause, Stage
+from delaylab.causes.explained import WatchedPacket
+from delaylab.causes.pieces import Cause, CausePiece, Stage
 from delaylab.causes.records import CpuWindow
 from delaylab.causes.shares import PacketPieces
 from delaylab.causes.walk import Walker
@@ -96,6 +97,22 @@ def host_time(pieces: PacketPieces, stages: Sequence[Stage], *, here: bool = Fal
     return HostTime(took, unknown_ns, waited_ns)
 
 
+def host_time_of(packet: WatchedPacket) -> HostTime:
+    """Return what the kernels on a packet's way took of it, all parts together.
+
+    A part whose window does not cover its segments is unknown.
+    """
+    pieces: list[list[CausePiece]] = []
+    for part in packet.parts:
+        known = part.recorded is None or _covers(part.recorded, part.stages)
+        pieces += (part if known else replace(part, recorded=None)).pieces(packet.lab)
+    return host_time(pieces, [stage for part in packet.parts for stage in part.stages])
+
+
+def _covers(recorded: CpuWindow, stages: Sequence[Stage]) -> bool:
+    return recorded.start_ns <= stages[0].start_ns and stages[-1].end_ns <= recorded.end_ns
+
+
 @dataclass(frozen=True, slots=True)
 class EvidenceByCauses:
     """A source of evidence that knows what packets waited for, by windows of what CPUs did.
@@ -116,7 +133,7 @@ class EvidenceByCauses:
         """
         walker = Walker(recorded)
         for time, stages in packets:
-            if recorded.start_ns <= stages[0].start_ns and stages[-1].end_ns <= recorded.end_ns:
+            if _covers(recorded, stages):
                 pieces = walker.pieces(stages)
                 self._found[time] = host_time(pieces, stages, here=self.here)
 

@@ -52,6 +52,7 @@ class CsvTable(StrEnum):
     LEVELS = "levels"
     POOLING = "pooling"
     CAUSES = "causes"
+    BIASED = "biased"
     NODES = "nodes"
     MESSAGES = "messages"
     FIGURES = "figures"

@@ -13,14 +13,17 @@ from rich.table import Table
 from delaylab.api.causes import IDLE, CauseShare, cause, task_name
 from delaylab.api.files import JsonObject, printable
 from delaylab_study.analysis.causes.blocks import blocks_of, most_of, tasks_of
+from delaylab_study.analysis.causes.drawn import SampleBias, sample_bias
 from delaylab_study.analysis.causes.explained import LookedAt, LookedAtTrial
 from delaylab_study.analysis.causes.quantiles import AtQuantile, at_quantiles
+from delaylab_study.report import bias_words
+from delaylab_study.report.sections.section import interval
 from delaylab_study.report.why_words import cpu_name, named_causes, time, title
 
-WIDTH = 60
-"""The columns of a CPU's line."""
-KEY_WIDTH, INDENT = 80, " " * 10
-"""The columns of the key below, and what it begins with."""
+WIDTH, COLUMNS = 60, 80
+"""The columns of a CPU's line, and those of a paragraph."""
+INDENT = " " * 10
+"""What the key of a drawing begins with."""
 HARD_SPACE = "\u00a0"
 NOBODY, UNSEEN, OTHER = "·", "?", "+"
 MOST_BLAMED, LEAST_BLAMED, LEAST_EXCESS_NS = 3, 0.1, 100_000
@@ -67,9 +70,7 @@ def timeline(packet: LookedAt) -> Iterator[str]:
 def _key(entries: Sequence[str]) -> Iterator[str]:
     """Yield the lines of the key; none ends within an entry."""
     whole = "; ".join(entry.replace(" ", HARD_SPACE) for entry in entries)
-    for line in wrap(
-        whole, KEY_WIDTH - len(INDENT), break_long_words=False, break_on_hyphens=False
-    ):
+    for line in wrap(whole, COLUMNS - len(INDENT), break_long_words=False, break_on_hyphens=False):
         yield INDENT + line.replace(HARD_SPACE, " ")
 
 
@@ -95,6 +96,10 @@ def show(trials: Sequence[LookedAtTrial], slowest: Sequence[LookedAt], console: 
             console.print(_table(quantiles))
             for line in blamed(quantiles[-1]):
                 console.print(printable(line), highlight=False, markup=False, soft_wrap=True)
+        if bias := _bias(together):
+            paragraph = " ".join(bias_words.sentences(bias))
+            for line in wrap(paragraph, COLUMNS):
+                console.print(line, highlight=False, markup=False, soft_wrap=True)
         for text, packets in _lost(together).most_common():
             said = f"{packets} packets lost: {text}"
             console.print(printable(said), highlight=False, markup=False, soft_wrap=True)
@@ -110,6 +115,11 @@ def _by_levels(trials: Sequence[LookedAtTrial]) -> dict[str, list[LookedAtTrial]
         levels = ", ".join(f"{name}={level}" for name, level in each.trial.factors.items())
         found.setdefault(levels or "all trials", []).append(each)
     return found
+
+
+def _bias(trials: Sequence[LookedAtTrial]) -> SampleBias | None:
+    """Return what the drawn packets of trials say of all; None if none were drawn."""
+    return sample_bias([each.drawn for each in trials])
 
 
 def _lost(trials: Sequence[LookedAtTrial]) -> Counter[str]:
@@ -150,6 +160,7 @@ def as_json(trials: Sequence[LookedAtTrial], slowest: Sequence[LookedAt]) -> Jso
                 "trials": [each.trial.id for each in together],
                 "usual": sum(each.usual for each in together),
                 "lost": dict(_lost(together)),
+                "drawn": None if (bias := _bias(together)) is None else bias_json(bias),
                 "at": [
                     {
                         "quantile": each.name,
@@ -165,6 +176,27 @@ def as_json(trials: Sequence[LookedAtTrial], slowest: Sequence[LookedAt]) -> Jso
             for levels, together in _by_levels(trials).items()
         ],
         "slowest": [packet_json(each) for each in slowest],
+    }
+
+
+def bias_json(found: SampleBias) -> JsonObject:
+    """Return what drawn packets say of all, for scripts; an interval that is not known is None."""
+    return {
+        "packets": found.drawn,
+        "clean": found.clean,
+        "biased_share": found.biased.value,
+        "biased_share_interval": list(found.biased.interval),
+        "unknown_share": found.unknown.value,
+        "unknown_share_interval": list(found.unknown.interval),
+        "biased_by": {
+            each.cause.value: {"packets": each.packets, "median_ns": each.median_ns}
+            for each in found.reasons
+        },
+        "clean_median_us": found.clean_median.value,
+        "clean_median_us_interval": interval(found.clean_median.interval),
+        "raw_median_us": found.raw.median.value,
+        "raw_median_us_interval": interval(found.raw.median.interval),
+        "raw_packets": found.raw.n,
     }
 
 

@@ -23,6 +23,7 @@ from delaylab.api.running import LinkRecords, LiveLab
 from delaylab_study.dataset.records.tables import OF_CPUS, TABLES
 from delaylab_study.study_file.probe import ProbeSpec
 from delaylab_study.trial.clock_readings import ahead_ns
+from delaylab_study.trial.drawn import with_drawn
 from delaylab_study.trial.passages import WantedPassages
 
 SLOWEST, AT_QUANTILE, USUAL = 100, 20, 60
@@ -74,12 +75,14 @@ class CpuTables:
     drops: list[Row] = field(default_factory=list)
     connections: Mapping[Packet, TcpConnection] = field(default_factory=dict)
 
-    def add(self, kernel: Kernel, probe: int, seq: int, usual: bool, window: CpuWindow) -> None:
+    def add(
+        self, kernel: Kernel, probe: int, seq: int, usual: bool, drawn: bool, window: CpuWindow
+    ) -> None:
         """Add what the CPUs of a kernel did around a packet."""
         number = len(self.windows)
         span = window.start_ns, window.end_ns
         of = (number, kernel.name, kernel.clock, self.lab)
-        self.windows.append((*of, probe, seq, usual, *span))
+        self.windows.append((*of, probe, seq, usual, drawn, *span))
         for each in window.records.values():
             self.cpus += (
                 (
@@ -183,7 +186,7 @@ class CpuWatch:
         stamps: Sequence[pl.DataFrame],
         connections: Mapping[Packet, TcpConnection],
     ) -> None:
-        """Keep what the CPUs did around the slowest packets, around quantiles, and usual ones.
+        """Keep what CPUs did around packets: the slowest, around quantiles, usual ones, drawn ones.
 
         Of packets that nobody answered keep how a kernel dropped them. The stamps are those of the
         sender's clock. `connections` are those of requests to a service.
@@ -195,7 +198,7 @@ class CpuWatch:
             each.read_clock()
         sent = pl.concat(packets)
         for packet in chosen(answered(sent, pl.concat(stamps))).iter_rows(named=True):
-            of = packet["probe"], packet["seq"], packet["usual"]
+            of = packet["probe"], packet["seq"], packet["usual"], packet["drawn"]
             for each, start_ns, end_ns in self._spans(packet["due_ns"], packet["until_ns"]):
                 each.recording.ask(start_ns, end_ns, partial(self.records.add, each.kernel, *of))
                 self.passages.want(each.kernel.clock, *of[:2], start_ns, end_ns)
@@ -302,7 +305,7 @@ def answered(packets: pl.DataFrame, stamps: pl.DataFrame) -> pl.DataFrame:
 
 
 def chosen(packets: pl.DataFrame) -> pl.DataFrame:
-    """Return the packets to look at, with a column `usual`, in the order of their sequence."""
+    """Return the packets to look at, with columns `usual` and `drawn`, in their order."""
     load = packets.filter(pl.col("phase") == "load")
     rest = packets.filter(~pl.col("phase").is_in(["load", "again", UNTAPPED]))
     quiet = rest if len(rest) >= FEWEST_AT_REST else load
@@ -315,6 +318,7 @@ def chosen(packets: pl.DataFrame) -> pl.DataFrame:
         parts.append(load.bottom_k(AT_QUANTILE, by=near))
     looked = pl.concat(parts).unique(["probe", "seq"])
     looked = looked.join(usual, on=["probe", "seq"], how="anti")
-    return pl.concat(
+    found = pl.concat(
         [usual.with_columns(pl.lit(True).alias("usual")), looked.with_columns(usual=pl.lit(False))]
-    ).sort("probe", "seq")
+    )
+    return with_drawn(found, load).sort("probe", "seq")

@@ -28,6 +28,7 @@ from delaylab.api.causes import (
     usual_of,
 )
 from delaylab.api.points import RESPONDER, bare, role
+from delaylab_study.analysis.causes.drawn import DrawnPackets, drawn_packets
 from delaylab_study.analysis.causes.lost import lost
 from delaylab_study.analysis.causes.parts import Passed, parts, stages
 from delaylab_study.analysis.causes.passages import passages
@@ -78,7 +79,8 @@ class LookedAtTrial:
 
     `usual` is the number of usual packets. There are no `packets` if these are too few. `rtts_ns`
     has the times of all answered packets under load, shape (n,), as `LookedAt.rtt_ns`. `lost` are
-    the packets that were lost under load, by how, in words.
+    the packets that were lost under load, by how, in words. `drawn` are those drawn at random, each
+    judged.
     """
 
     trial: TrialRecord
@@ -86,6 +88,7 @@ class LookedAtTrial:
     usual: int
     rtts_ns: NDArray[np.int64]
     lost: Counter[str]
+    drawn: DrawnPackets
 
 
 def recorded(study: Study, trial: TrialRecord) -> bool:
@@ -132,12 +135,17 @@ def looked_at(study: Study, trial: TrialRecord) -> LookedAtTrial:
                     explained=explain(each.seq, packet, expected),
                 )
             )
+    of_packet = {each.key: packet for each, _, _, packet in found}
     return LookedAtTrial(
         trial=trial,
         packets=packets,
         usual=len(quiet),
         rtts_ns=_rtts_ns(read, stations),
         lost=lost(study, trial),
+        drawn=drawn_packets(
+            read,
+            {each.key: of_packet.get(each.key) for each in watched if each.drawn},
+        ),
     )
 
 

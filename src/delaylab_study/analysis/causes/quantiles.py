@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from delaylab.api.causes import Cause, cause
+from delaylab_study.analysis.causes.drawn import SampleBias, sample_bias
 from delaylab_study.analysis.causes.explained import LookedAt, LookedAtTrial, looked_at, recorded
 from delaylab_study.dataset.records.trial import TrialRecord
 from delaylab_study.dataset.store import Study
@@ -39,11 +40,13 @@ class AtQuantile:
 class GroupCauses:
     """Causes of packets of trials that have the same levels: near quantiles, and the slowest ones.
 
-    Both are empty if no CPUs were recorded.
+    Both are empty if no CPUs were recorded. `bias` is what packets drawn at random say of all; None
+    if none were drawn.
     """
 
     near: Sequence[AtQuantile] = ()
     slowest: Sequence[LookedAt] = field(default=(), repr=False)
+    bias: SampleBias | None = None
 
 
 def at_quantiles(trials: Sequence[LookedAtTrial]) -> list[AtQuantile]:
@@ -101,4 +104,5 @@ def causes_of(study: Study, trials: Sequence[TrialRecord]) -> GroupCauses:
     if not found:
         return GroupCauses()
     packets = (packet for each in found for packet in each.packets)
-    return GroupCauses(at_quantiles(found), slowest_of(packets))
+    bias = sample_bias([each.drawn for each in found])
+    return GroupCauses(at_quantiles(found), slowest_of(packets), bias)

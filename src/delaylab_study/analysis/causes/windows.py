@@ -40,7 +40,7 @@ class KernelWindow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PacketWindows:
-    """A packet of a lab, whether it is a usual one, and what CPUs did around it.
+    """A packet of a lab, whether it is a usual one or a drawn one, and what CPUs did around it.
 
     The first of the `kernels` is the sender's. Tasks have numbers of their own among all of them.
     """
@@ -49,7 +49,13 @@ class PacketWindows:
     probe: int
     seq: int
     usual: bool
+    drawn: bool
     kernels: Sequence[KernelWindow]
+
+    @property
+    def key(self) -> tuple[int, int]:
+        """Return the packet's probe and its sequence number."""
+        return self.probe, self.seq
 
 
 def windows(study: Study, trial: str) -> Iterator[PacketWindows]:
@@ -82,6 +88,7 @@ def windows(study: Study, trial: str) -> Iterator[PacketWindows]:
             probe=part["probe"][0],
             seq=part["seq"][0],
             usual=part["usual"][0],
+            drawn=part["drawn"][0],
             kernels=sorted(kernels, key=lambda kernel: clocks.index(kernel.clock)),
         )
 

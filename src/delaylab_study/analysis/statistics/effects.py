@@ -211,8 +211,21 @@ def share(flags: Sequence[NDArray[np.bool_]], delays: Sequence[Floats]) -> Effec
     """
     known = [(own, trial) for own, trial in zip(flags, delays, strict=True) if len(own)]
     run = [own.astype(np.float64) for own, _ in known]
+    return _share(run, sum(map(len, run)) / share_time(run, [trial for _, trial in known]))
+
+
+def share_of_drawn(flags: Sequence[NDArray[np.bool_]]) -> Effect:
+    """Return the share of packets that are flagged among those drawn at random from each trial.
+
+    Draws do not depend on each other, whatever neighbours share, so each is worth one. Where trials
+    repeat, the interval covers what they differ by, as that of `share` does.
+    """
+    run = [own.astype(np.float64) for own in flags if len(own)]
+    return _share(run, sum(map(len, run)))
+
+
+def _share(run: Run, effective: float) -> Effect:
     value = float(whole(run).mean())
-    effective = sum(map(len, run)) / share_time(run, [trial for _, trial in known])
     low, high = wilson(value, effective, distance(effective - 1, LEVEL))
     of_trials = np.array([trial.mean() for trial in run])
     variance = float(of_trials.var(ddof=1)) / len(run) if len(run) > 1 else 0.0

@@ -28,7 +28,7 @@ WHATS = frozenset({"table", "link", "adjacency", "lost"})
 FATES = frozenset({"black-hole", "loop"})
 _LIST = re.compile(r"[A-Za-z0-9_.:@,%/ +-]{1,20000}")
 """Names of nodes, or next hops, joined by commas."""
-DEEDS = frozenset({"switch", "waking", "softirq", "interrupt", "signal", "stolen"})
+DEEDS = frozenset({"switch", "waking", "softirq", "interrupt", "signal", "stolen", "reclaim"})
 MANNERS = frozenset({"runnable", "asleep", "blocked", "stopped", "ended", "throttled"}) | {
     *("task", "timer", "interrupt", "network", "softirq"),
 }

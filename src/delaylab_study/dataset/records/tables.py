@@ -80,6 +80,7 @@ WINDOWS = {
     "probe": pl.UInt32,
     "seq": pl.UInt32,
     "usual": pl.Boolean,
+    "drawn": pl.Boolean,
     "start_ns": pl.Int64,
     "end_ns": pl.Int64,
 }
@@ -160,7 +161,10 @@ TABLES: dict[str, Schema] = {
     "drops": DROPS,
     "passages": PASSAGES,
 }
-ADDED = {"hosts": {"machine": LOCAL_NAME}}
+ADDED: Mapping[str, Mapping[str, str | bool]] = {
+    "hosts": {"machine": LOCAL_NAME},
+    "windows": {"drawn": False},
+}
 """Columns that tables of earlier versions lack, and the value that all their rows have."""
 OF_ROUTERS = frozenset({"changes", "wrong", "fates"})
 """Tables of a trial whose lab has routing daemons."""
@@ -278,8 +282,10 @@ MEANINGS: dict[str, dict[str, str]] = {
         "lab": "The lab of the trial, as the table `tasks` names it among others.",
         "probe": "The number of the packet's probe.",
         "seq": "The packet's sequence number.",
-        "usual": "True for a packet that says what is usual; the others are the slowest, or near "
-        "the median, p99 or p99.9 under load.",
+        "usual": "True for a packet that says what is usual; the others are the slowest, near the "
+        "median, p99 or p99.9 under load, or drawn.",
+        "drawn": "True for a packet that was drawn at random from those answered under load, "
+        "whatever else it is; tables of earlier versions lack the column, and no packet was drawn.",
         "start_ns": f"When the window begins, {EPOCH}.",
         "end_ns": f"When it ends, {EPOCH}.",
     },

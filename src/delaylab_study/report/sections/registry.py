@@ -10,6 +10,7 @@ from delaylab_study.dataset.records.trial import TrialRecord
 from delaylab_study.report.sections import (
     accounting,
     astray,
+    biased,
     causes,
     claims,
     clean,
@@ -49,12 +50,19 @@ TERMINAL: Sections = (
     *_WORK,
     clean.section,
     *(accounting.section, astray.section, outages.section, claims.section, links.section),
-    *(causes.section, slowest.section, machine.section, loads.section, cost.section),
+    *(
+        causes.section,
+        biased.section,
+        slowest.section,
+        machine.section,
+        loads.section,
+        cost.section,
+    ),
     doubts.section,
 )
 PAGE: Sections = (
     *_FIRST,
-    causes.section,
+    *(causes.section, biased.section),
     *_THEN,
     over_time.section,
     *_WORK,
@@ -70,6 +78,7 @@ TABLES: dict[str, Callable[[Report], Section]] = {
     "levels": levels.section,
     "pooling": pooling.section,
     "causes": causes.section,
+    "biased": biased.section,
     **dict.fromkeys(("nodes", "messages", "figures"), work.section),
     "scaling": scaling.section,
     **dict.fromkeys(("claims", "scenarios"), claims.section),
