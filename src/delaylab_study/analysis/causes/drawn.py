@@ -80,7 +80,7 @@ class BiasReason:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SampleBias:
-    """What packets drawn from trials that have the same levels say of all of their packets.
+    """The bias of the packets of trials that have the same levels, by those that were drawn.
 
     Of `drawn` packets some are biased, some unknown, and `clean` ones are neither; the shares are
     of all that were drawn. `reasons` come with the most frequent first. Medians are of user RTTs in
