@@ -1,6 +1,8 @@
 /* The records of what each CPU did, and the memory that has them. */
 #pragma once
 
+#include <stdbool.h>
+
 #include <linux/bpf.h>
 
 #include <bpf/bpf_helpers.h>
@@ -24,9 +26,8 @@ enum kind { SWITCH = 1, WAKING, SOFTIRQ, INTERRUPT, SIGNAL, STEAL, RENAMED, FORK
  * Tasks are by their number in the initial PID namespace. Times are in ns of CLOCK_MONOTONIC. */
 struct record {
 	__u64 time;
-	__u8 kind;
-	__u8 flags; /* of a switch: `enum left`; of a waking: `enum waker` */
-	__u16 lap;  /* how often the ring had gone round, from 1 on; written last */
+	__u32 head; /* from the lowest bits on: kind, 8 bits; flags, 8 bits, of a switch `enum left`, of a waking
+		     * `enum waker`; how often the ring had gone round, from 1 on, 16 bits. Written last */
 	__u32 a;
 	__u32 b;
 	__u32 c;
@@ -79,6 +80,13 @@ struct {
 	__type(value, __u64);
 } RECLAIMS SEC(".maps");
 
+/* Where and when a program runs. */
+struct now {
+	__u64 time;
+	struct cpu *cpu;
+	__u32 number; /* of the CPU */
+};
+
 /* Return this CPU's state; 0 for a CPU that came after the loader had counted them. */
 static __always_inline struct cpu *this_cpu(__u32 *number)
 {
@@ -86,34 +94,38 @@ static __always_inline struct cpu *this_cpu(__u32 *number)
 	return *number < SETTINGS.cpus ? bpf_map_lookup_elem(&CPUS, number) : 0;
 }
 
+/* Set where and when a program runs; return false on a CPU without state. Reading the clock is most of what a program
+ * costs, so it is read once in each, and first: a call makes the compiler save what it has read before. */
+static __always_inline bool begin(struct now *now)
+{
+	now->time = bpf_ktime_get_ns();
+	now->cpu = this_cpu(&now->number);
+	return now->cpu;
+}
+
 /* Return the time since a time. The clock may go back by some ns when the kernel adjusts it
  * (`ktime_get_mono_fast_ns`). */
-static __always_inline __u64 since(__u64 time)
+static __always_inline __u64 since(const struct now *now, __u64 time)
 {
-	__u64 now = bpf_ktime_get_ns();
-
-	return now > time ? now - time : 0;
+	return now->time > time ? now->time - time : 0;
 }
 
 /* Write a record of this CPU. An interrupt may write others between the time and the place of this one. */
-static __always_inline void write(struct cpu *cpu, __u32 number, __u8 kind, __u8 flags, __u32 a, __u32 b,
-				  __u32 c, __u64 d, __u64 e)
+static __always_inline void write(const struct now *now, __u8 kind, __u8 flags, __u32 a, __u32 b, __u32 c, __u64 d,
+				  __u64 e)
 {
-	__u64 time = bpf_ktime_get_ns();
-	__u64 place = __sync_fetch_and_add(&cpu->head, 1);
-	__u32 index = number * SETTINGS.records + (place & (SETTINGS.records - 1));
+	__u64 place = __sync_fetch_and_add(&now->cpu->head, 1);
+	__u32 index = now->number * SETTINGS.records + (place & (SETTINGS.records - 1));
 	struct record *record = bpf_map_lookup_elem(&RECORDS, &index);
 
 	if (!record)
 		return;
-	record->time = time;
-	record->kind = kind;
-	record->flags = flags;
+	record->time = now->time;
 	record->a = a;
 	record->b = b;
 	record->c = c;
 	record->d = d;
 	record->e = e;
 	asm volatile("" ::: "memory");
-	record->lap = place / SETTINGS.records + 1;
+	record->head = kind | flags << 8 | ((__u32)(place / SETTINGS.records) + 1) << 16;
 }

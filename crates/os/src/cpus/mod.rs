@@ -301,6 +301,26 @@ mod tests {
         assert_eq!((kept.counts.switches, kept.counts.unseen, kept.counts.overwritten), (5, 2, 7));
     }
 
+    /// A thread that is given a name has a record each time.
+    #[test]
+    fn each_record_is_read_also_after_a_ring_went_round() {
+        let Ok(mut recorder) = Recorder::start(1 << 10) else { return };
+        recorder.named.clear();
+        let (own, name) = (gettid().as_raw().cast_unsigned(), prctl::get_name().expect("a name"));
+        let (batches, batch) = (300, 1000);
+        assert!(batches * batch > 2 * LONGEST);
+        let mut found = 0;
+        for _ in 0..batches {
+            for _ in 0..batch {
+                prctl::set_name(&name).expect("its own name");
+            }
+            recorder.collect();
+            found += recorder.named.drain(..).filter(|named| named.task == own).count();
+        }
+        assert_eq!(found, batches * batch);
+        assert!(recorder.counts().all(|counts| counts.overwritten == 0));
+    }
+
     #[test]
     fn a_program_that_ended_at_once_is_known_by_who_made_it() {
         let Ok(mut recorder) = Recorder::start(1 << 16) else { return };
