@@ -271,12 +271,14 @@ mod tests {
     use std::thread;
     use std::time::Duration;
 
+    use super::programs::IN_BLOCK;
     use super::*;
 
     #[test]
     fn many_cpus_have_shorter_rings() {
         assert_eq!(ring_length(2), LONGEST);
         assert_eq!(ring_length(128), 1 << 14);
+        assert!(ring_length(usize::MAX).is_multiple_of(IN_BLOCK));
         assert!(256 * ring_length(256) * size_of::<[u64; WORDS]>() <= MEMORY);
     }
 
