@@ -61,31 +61,30 @@ static __always_inline __u8 left(struct task_struct *task, bool preempt, unsigne
 	return state & TASK_UNINTERRUPTIBLE && !(state & TASK_NOLOAD) ? BLOCKED : ASLEEP;
 }
 
-static __always_inline __u64 idle_for(const struct cpu *cpu)
+static __always_inline __u64 idle_for(const struct now *now)
 {
-	return cpu->idle_since ? since(cpu->idle_since) : 0;
+	return now->cpu->idle_since ? since(now, now->cpu->idle_since) : 0;
 }
 
 SEC("tp_btf/sched_switch")
 int BPF_PROG(on_switch, bool preempt, struct task_struct *prev, struct task_struct *next, unsigned int state)
 {
-	__u32 number;
-	struct cpu *cpu = this_cpu(&number);
+	struct now now;
 	struct rq *queue;
 	__u64 stolen, ran;
 
-	if (!cpu)
+	if (!begin(&now))
 		return 0;
 	queue = next->se.cfs_rq->rq;
 	stolen = bpf_core_field_exists(queue->prev_steal_time) ? queue->prev_steal_time : 0;
-	if (stolen != cpu->stolen) {
-		cpu->stolen = stolen;
-		write(cpu, number, STEAL, 0, 0, 0, 0, stolen, 0);
+	if (stolen != now.cpu->stolen) {
+		now.cpu->stolen = stolen;
+		write(&now, STEAL, 0, 0, 0, 0, stolen, 0);
 	}
-	ran = prev->pid ? prev->se.sum_exec_runtime : idle_for(cpu);
-	cpu->idle_since = 0;
-	write(cpu, number, SWITCH, left(prev, preempt, state), prev->pid, next->pid, queue->nr_switches, ran,
-	      interrupted(cpu));
+	ran = prev->pid ? prev->se.sum_exec_runtime : idle_for(&now);
+	now.cpu->idle_since = 0;
+	write(&now, SWITCH, left(prev, preempt, state), prev->pid, next->pid, queue->nr_switches, ran,
+	      interrupted(now.cpu));
 	return 0;
 }
 
@@ -125,11 +124,10 @@ static __always_inline __u8 waker(const struct cpu *cpu)
 SEC("tp_btf/sched_waking")
 int BPF_PROG(on_waking, struct task_struct *task)
 {
-	__u32 number;
-	struct cpu *cpu = this_cpu(&number);
+	struct now now;
 
-	if (cpu)
-		write(cpu, number, WAKING, waker(cpu), task->pid, (__u32)bpf_get_current_pid_tgid(), 0, 0, 0);
+	if (begin(&now))
+		write(&now, WAKING, waker(now.cpu), task->pid, (__u32)bpf_get_current_pid_tgid(), 0, 0, 0);
 	return 0;
 }
 
@@ -137,11 +135,10 @@ int BPF_PROG(on_waking, struct task_struct *task)
 SEC("tp_btf/sched_wakeup_new")
 int BPF_PROG(on_new, struct task_struct *task)
 {
-	__u32 number;
-	struct cpu *cpu = this_cpu(&number);
+	struct now now;
 
-	if (cpu)
-		write(cpu, number, WAKING, BY_TASK, task->pid, (__u32)bpf_get_current_pid_tgid(), 0, 0, 0);
+	if (begin(&now))
+		write(&now, WAKING, BY_TASK, task->pid, (__u32)bpf_get_current_pid_tgid(), 0, 0, 0);
 	return 0;
 }
 
@@ -161,56 +158,53 @@ int BPF_PROG(on_softirq_entry, unsigned int softirq)
 SEC("tp_btf/softirq_exit")
 int BPF_PROG(on_softirq_exit, unsigned int softirq)
 {
-	__u32 number;
-	struct cpu *cpu = this_cpu(&number);
+	struct now now;
 	__u64 took, irq;
 
-	if (!cpu || !cpu->softirq_began)
+	if (!begin(&now) || !now.cpu->softirq_began)
 		return 0;
-	took = since(cpu->softirq_began & ~NUMBER);
-	irq = cpu->irq_ns - cpu->irq_before;
-	cpu->softirq_began = 0;
+	took = since(&now, now.cpu->softirq_began & ~NUMBER);
+	irq = now.cpu->irq_ns - now.cpu->irq_before;
+	now.cpu->softirq_began = 0;
 	/* An interrupt may have come after `irq_before` was read, and before the softirq began. */
 	took = took > irq ? took - irq : 0;
-	cpu->softirq_ns += took;
+	now.cpu->softirq_ns += took;
 	if (took >= LONG_NS)
-		write(cpu, number, SOFTIRQ, 0, softirq, 0, 0, took, interrupted(cpu));
+		write(&now, SOFTIRQ, 0, softirq, 0, 0, took, interrupted(now.cpu));
 	return 0;
 }
 
 /* An interrupt ended that began then, or a timer within one. */
-static __always_inline void end_interrupt(struct cpu *cpu, __u32 number, __u64 *began, __u32 irq)
+static __always_inline void end_interrupt(const struct now *now, __u64 *began, __u32 irq)
 {
 	__u64 took;
 
 	if (!*began)
 		return;
-	took = since(*began);
+	took = since(now, *began);
 	*began = 0;
-	cpu->irq_ns += took;
+	now->cpu->irq_ns += took;
 	if (took >= LONG_NS)
-		write(cpu, number, INTERRUPT, 0, irq, 0, 0, took, interrupted(cpu));
+		write(now, INTERRUPT, 0, irq, 0, 0, took, interrupted(now->cpu));
 }
 
 SEC("tp_btf/irq_handler_entry")
 int BPF_PROG(on_interrupt_entry, int irq, struct irqaction *action)
 {
-	__u32 number;
-	struct cpu *cpu = this_cpu(&number);
+	struct now now;
 
-	if (cpu)
-		cpu->irq_began = bpf_ktime_get_ns();
+	if (begin(&now))
+		now.cpu->irq_began = now.time;
 	return 0;
 }
 
 SEC("tp_btf/irq_handler_exit")
 int BPF_PROG(on_interrupt_exit, int irq, struct irqaction *action, int handled)
 {
-	__u32 number;
-	struct cpu *cpu = this_cpu(&number);
+	struct now now;
 
-	if (cpu)
-		end_interrupt(cpu, number, &cpu->irq_began, irq);
+	if (begin(&now))
+		end_interrupt(&now, &now.cpu->irq_began, irq);
 	return 0;
 }
 
@@ -219,22 +213,20 @@ int BPF_PROG(on_interrupt_exit, int irq, struct irqaction *action, int handled)
 SEC("tp_btf/local_timer_entry")
 int BPF_PROG(on_timer_entry)
 {
-	__u32 number;
-	struct cpu *cpu = this_cpu(&number);
+	struct now now;
 
-	if (cpu)
-		cpu->timer_began = bpf_ktime_get_ns();
+	if (begin(&now))
+		now.cpu->timer_began = now.time;
 	return 0;
 }
 
 SEC("tp_btf/local_timer_exit")
 int BPF_PROG(on_timer_exit)
 {
-	__u32 number;
-	struct cpu *cpu = this_cpu(&number);
+	struct now now;
 
-	if (cpu)
-		end_interrupt(cpu, number, &cpu->timer_began, TIMERS);
+	if (begin(&now))
+		end_interrupt(&now, &now.cpu->timer_began, TIMERS);
 	return 0;
 }
 
@@ -250,13 +242,14 @@ static __always_inline int begin_reclaim(void)
 
 static __always_inline int end_reclaim(void)
 {
-	__u32 number, task = (__u32)bpf_get_current_pid_tgid();
-	struct cpu *cpu = this_cpu(&number);
+	__u32 task = (__u32)bpf_get_current_pid_tgid();
 	__u64 *began = bpf_map_lookup_elem(&RECLAIMS, &task);
-	__u64 took = began ? since(*began) : 0;
+	struct now now;
+	bool known = begin(&now);
+	__u64 took = began ? since(&now, *began) : 0;
 
-	if (cpu && took >= RECLAIM_NS)
-		write(cpu, number, RECLAIM, 0, task, 0, 0, took, 0);
+	if (known && took >= RECLAIM_NS)
+		write(&now, RECLAIM, 0, task, 0, 0, took, 0);
 	bpf_map_delete_elem(&RECLAIMS, &task);
 	return 0;
 }
@@ -288,28 +281,25 @@ int BPF_PROG(on_group_reclaim_end)
 SEC("tp_btf/signal_generate")
 int BPF_PROG(on_signal, int signal, struct kernel_siginfo *info, struct task_struct *task)
 {
-	__u32 number;
-	struct cpu *cpu;
+	struct now now;
 
 	if (signal != SIGSTOP && signal != SIGCONT && signal != SIGKILL)
 		return 0;
-	cpu = this_cpu(&number);
-	if (cpu)
-		write(cpu, number, SIGNAL, 0, signal, task->pid, (__u32)bpf_get_current_pid_tgid(), 0, 0);
+	if (begin(&now))
+		write(&now, SIGNAL, 0, signal, task->pid, (__u32)bpf_get_current_pid_tgid(), 0, 0);
 	return 0;
 }
 
 /* Record a task's name, which nothing tells once the task has ended. */
 static __always_inline int named(struct task_struct *task, __u8 kind, __u32 maker)
 {
-	__u32 number;
-	struct cpu *cpu = this_cpu(&number);
 	__u64 words[NAME / 8] = {};
+	struct now now;
 
-	if (!cpu)
+	if (!begin(&now))
 		return 0;
 	bpf_probe_read_kernel(words, NAME, task->comm);
-	write(cpu, number, kind, 0, task->pid, task->tgid, maker, words[0], words[1]);
+	write(&now, kind, 0, task->pid, task->tgid, maker, words[0], words[1]);
 	return 0;
 }
 

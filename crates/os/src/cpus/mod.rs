@@ -271,12 +271,14 @@ mod tests {
     use std::thread;
     use std::time::Duration;
 
+    use super::programs::IN_BLOCK;
     use super::*;
 
     #[test]
     fn many_cpus_have_shorter_rings() {
         assert_eq!(ring_length(2), LONGEST);
         assert_eq!(ring_length(128), 1 << 14);
+        assert!(ring_length(usize::MAX).is_multiple_of(IN_BLOCK));
         assert!(256 * ring_length(256) * size_of::<[u64; WORDS]>() <= MEMORY);
     }
 
@@ -299,6 +301,26 @@ mod tests {
         kept.skip_to(10);
         kept.keep([switch(20), switch(21)].into(), 9);
         assert_eq!((kept.counts.switches, kept.counts.unseen, kept.counts.overwritten), (5, 2, 7));
+    }
+
+    /// A thread that is given a name has a record each time.
+    #[test]
+    fn each_record_is_read_also_after_a_ring_went_round() {
+        let Ok(mut recorder) = Recorder::start(1 << 10) else { return };
+        recorder.named.clear();
+        let (own, name) = (gettid().as_raw().cast_unsigned(), prctl::get_name().expect("a name"));
+        let (batches, batch) = (300, 1000);
+        assert!(batches * batch > 2 * LONGEST);
+        let mut found = 0;
+        for _ in 0..batches {
+            for _ in 0..batch {
+                prctl::set_name(&name).expect("its own name");
+            }
+            recorder.collect();
+            found += recorder.named.drain(..).filter(|named| named.task == own).count();
+        }
+        assert_eq!(found, batches * batch);
+        assert!(recorder.counts().all(|counts| counts.overwritten == 0));
     }
 
     #[test]

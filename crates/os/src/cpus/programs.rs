@@ -37,6 +37,8 @@ const OPTIONAL: [(&str, &str); 4] = [
     ("on_group_reclaim_begin", "mm_vmscan_memcg_reclaim_begin"),
     ("on_group_reclaim_end", "mm_vmscan_memcg_reclaim_end"),
 ];
+/// The records of a block, as `IN_BLOCK` in `bpf/cpus.h`.
+pub(super) const IN_BLOCK: usize = 64;
 const NO_RIGHT: &str = "it needs CAP_BPF and CAP_PERFMON, outside of user namespaces";
 const NO_TYPES: &str = "the kernel does not describe its types (BTF)";
 
@@ -45,21 +47,24 @@ const NO_TYPES: &str = "the kernel does not describe its types (BTF)";
 #[derive(Clone, Copy)]
 struct Settings {
     cpus: u32,
-    records: u32,
+    blocks: u32,
+    bits: u32,
 }
 
 // SAFETY: plain integers without padding.
 unsafe impl Pod for Settings {}
 
-/// Start the programs, on a machine with so many CPUs and records for each; they stay attached as long as the object.
+/// Start the programs, on a machine with so many CPUs and records for each, a power of 2 of at least [`IN_BLOCK`]; they
+/// stay attached as long as the object.
 pub(super) fn start(cpus: usize, length: usize) -> io::Result<Ebpf> {
     let types = Btf::from_sys_fs().map_err(|_| io::Error::other(NO_TYPES))?;
-    let settings = Settings { cpus: cpus as u32, records: length as u32 };
+    let blocks = length / IN_BLOCK;
+    let settings = Settings { cpus: cpus as u32, blocks: blocks as u32, bits: length.ilog2() };
     let mut loader = EbpfLoader::new();
     loader
         .btf(Some(&types))
         .set_global("SETTINGS", &settings, true)
-        .set_max_entries("RECORDS", (cpus * length) as u32)
+        .set_max_entries("RECORDS", (cpus * blocks) as u32)
         .set_max_entries("CPUS", cpus as u32);
     let mut object = loader.load(OBJECT).map_err(without_right)?;
     // All are loaded before the first one runs, so that none is missing from the first record on.
