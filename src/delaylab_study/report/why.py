@@ -23,7 +23,7 @@ from delaylab_study.report.why_words import cpu_name, named_causes, time, title
 WIDTH, COLUMNS = 60, 80
 """The columns of a CPU's line, and those of a paragraph."""
 INDENT = " " * 10
-"""What the key of a drawing begins with."""
+"""The space before the key of a drawing."""
 HARD_SPACE = "\u00a0"
 NOBODY, UNSEEN, OTHER = "·", "?", "+"
 MOST_BLAMED, LEAST_BLAMED, LEAST_EXCESS_NS = 3, 0.1, 100_000

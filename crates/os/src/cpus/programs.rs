@@ -67,8 +67,9 @@ pub(super) fn start(cpus: usize, length: usize) -> io::Result<Ebpf> {
         .set_max_entries("RECORDS", (cpus * blocks) as u32)
         .set_max_entries("CPUS", cpus as u32);
     let mut object = loader.load(OBJECT).map_err(without_right)?;
-    // All are loaded before the first one runs, so that none is missing from the first record on.
-    for name in load(&mut object, &types)? {
+    // All are loaded before the first one runs. That of switches, the first of them, runs last: from its first record on
+    // none of the others is missing, and the caller can read at once how many switches there have been.
+    for name in load(&mut object, &types)?.into_iter().rev() {
         program(&mut object, name)?.attach().map_err(refused)?;
     }
     Ok(object)
