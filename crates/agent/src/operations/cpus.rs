@@ -29,7 +29,8 @@ pub(super) fn serve(request: Cpus, session: &mut Session) -> Result<CpusDone, Fa
     let began = EpochOffset::read();
     let mut recorder =
         Recorder::start(request.keep as usize).context("what CPUs do cannot be recorded")?;
-    let before = switches();
+    // Some were recorded since the first program ran.
+    let before = switches().saturating_sub(recorded_switches(&mut recorder));
     let (mut names, mut drops) = (Names::default(), NamedDrops::start());
     let mut retransmissions = PlacedRetransmissions::start();
     session.event(&Event::READY)?;
@@ -205,6 +206,12 @@ fn table(records: &[(u16, Monotonic, Deed)], offset: EpochOffset) -> Table {
         .numbers("length_ns", rows.iter().map(|row| row.length_ns))
         .numbers("softirqs", rows.iter().map(|row| row.softirqs))
         .numbers("interrupts", rows.iter().map(|row| row.interrupts))
+}
+
+/// Return the switches that were recorded, or counted as hidden, until now.
+fn recorded_switches(recorder: &mut Recorder) -> u64 {
+    recorder.collect();
+    recorder.counts().map(|counts| counts.switches + counts.unseen).sum()
 }
 
 /// Return the switches of all CPUs since the machine was started, as the kernel counts them (proc_stat(5)).
