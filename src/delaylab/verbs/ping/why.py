@@ -231,7 +231,8 @@ def _has_room(looked_at: deque[int], at_ns: int) -> bool:
 def stages_of(packet: PingPacket, program: frozenset[int | str]) -> list[Stage] | None:
     """Return the segments of an answered packet that a program sent; None without its times.
 
-    A connection that was opened for it is one of them.
+    Of a request to a service the opening of its connection is one of them, of no length if it was
+    open already: so those that open one are compared with those that do not.
     """
     sent_ns, rtt_ns = packet.sent_ns, packet.rtt_user_ns
     if sent_ns is None or rtt_ns is None:
@@ -239,7 +240,7 @@ def stages_of(packet: PingPacket, program: frozenset[int | str]) -> list[Stage] 
     begun_ns = sent_ns - packet.opening_ns
     due_ns = begun_ns - max(0, packet.slip_ns or 0)
     before = [Stage(start_ns=due_ns, end_ns=begun_ns, by=program, timer=True)]
-    if packet.handshake_ns is not None:
+    if packet.port is not None:
         before.append(Stage(start_ns=begun_ns, end_ns=sent_ns, by=program))
     left_ns, kernel_ns = packet.left_ns, packet.rtt_kernel_ns
     end_ns = sent_ns + rtt_ns
