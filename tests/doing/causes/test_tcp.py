@@ -189,8 +189,13 @@ def during(lab: LiveLab, *, keep_alive: bool, node: str | None, **change: str) -
 
 
 def of_tcp(late: Explained) -> dict[str, int]:
-    """Return how long TCP held a packet, by the node that waited."""
-    return {share.where: share.ns for share in late.shares if share.cause == Cause.TCP}
+    """Return how long TCP held a packet, by the node that waited.
+
+    Where it held the packet less than usual, nobody is named.
+    """
+    return {
+        share.where: share.ns for share in late.shares if share.cause == Cause.TCP and share.where
+    }
 
 
 def rest_ns(late: Explained) -> int:
