@@ -87,8 +87,8 @@ class Found:
     def _lost(self) -> Iterator[str]:
         yield wrapped(
             "Lost packets: those that were sent while it was injected, for which the kernel's "
-            "reason is named right. *Blamed*: packets that were lost at other times, for which it "
-            "is named all the same."
+            "reason is named right, or the link and what it did. *Blamed*: packets that were lost "
+            "at other times, for which it is named all the same."
         )
         yield ""
         yield "| injected | lost | named right | blamed |"
