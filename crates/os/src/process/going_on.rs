@@ -15,3 +15,11 @@ pub fn end_waits_then() -> io::Result<()> {
     unsafe { sigaction(Signal::SIGCONT, &action) }?;
     Ok(())
 }
+
+/// Leave it to the other threads of this process to notice that it goes on: whichever thread notices it first is the only
+/// one whose wait ends.
+pub fn leave_to_others() -> io::Result<()> {
+    let mut set = SigSet::empty();
+    set.add(Signal::SIGCONT);
+    Ok(set.thread_block()?)
+}

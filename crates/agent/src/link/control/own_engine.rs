@@ -10,7 +10,7 @@ use std::thread;
 
 use delaylab_os::clock::Monotonic;
 use delaylab_os::process::memory::Locked;
-use delaylab_os::process::{open_files, scheduling};
+use delaylab_os::process::{going_on, open_files, scheduling};
 use delaylab_proto::{Context, Failure};
 
 use super::carriers::Carriers;
@@ -81,7 +81,9 @@ fn take_requests(
     mut requests: File,
     begun: &mpsc::Sender<Result<(), Failure>>,
 ) {
-    let first = control_thread.begin(again);
+    // The loop is the thread that must be on time.
+    let alone = going_on::leave_to_others().context("start the link engine");
+    let first = alone.and_then(|()| control_thread.begin(again));
     let refused = first.is_err();
     // The loop waits for this message, unless the process has ended.
     let _ = begun.send(first);
