@@ -179,8 +179,8 @@ impl fmt::Debug for Retransmissions {
 
 /// Return the segments in the order of time, with those `needless` that the other end had already.
 ///
-/// Of all copies of a segment the other end takes the first that comes. Each further one that came was sent after that
-/// one, so as many of the last copies were needless as came too late.
+/// The other end takes the first copy of a segment that arrives, and drops each later one as old data. So if it dropped
+/// three copies, the last three that were sent were needless.
 fn judged(sent: &VecDeque<Retransmission>, came: &VecDeque<FirstByte>) -> Vec<Retransmission> {
     let mut late = BTreeMap::<FirstByte, usize>::new();
     for each in came {

@@ -16,7 +16,7 @@ OF_LINKS = frozenset({Cause.QUEUE, Cause.RATE, Cause.DELAY})
 class Hold(Stretch):
     """A time for which something held a packet: a link, or TCP that waited before it sent again.
 
-    `where` says which one, such as "line from one" of a link, or "node.two" of TCP.
+    `where` names the holder: "link line from one" (a link's direction), or "node.two" (its TCP).
     """
 
     cause: Cause

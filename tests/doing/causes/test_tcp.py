@@ -216,7 +216,7 @@ def sent_again(lab: LiveLab, node: str) -> int:
 def test_the_node_whose_segment_was_lost_is_named(
     lab: LiveLab, node: str, *, keep_alive: bool
 ) -> None:
-    """What node one sends is requests and SYNs; what node two sends is answers to both."""
+    """Node one sends requests and SYNs; node two sends the answers to both."""
     moment = during(lab, keep_alive=keep_alive, node=node, loss="100%")
     found = moment.explained
     assert moment.within
@@ -242,7 +242,7 @@ def test_a_segment_that_came_late_and_was_sent_again_for_nothing_is_not_tcp_s(
 
 
 def test_a_dataset_names_the_node_and_the_segment(delaylab: Run, tmp_path: Path) -> None:
-    """What waits here is an answer, and the connections that are opened meanwhile."""
+    """Answers are lost, and so are those to connections that are opened meanwhile."""
     (tmp_path / "server.py").write_text(SERVER)
     (tmp_path / "study.yaml").write_text(STUDY.replace("FOLDER", str(tmp_path)))
     dataset = tmp_path / "data"

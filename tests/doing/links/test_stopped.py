@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import time
+from pathlib import Path
 
 import pytest
 
@@ -32,6 +34,7 @@ def test_a_wait_that_a_stop_interrupted_ends_when_the_engine_goes_on() -> None:
     with temporary(lab_from_data(LAB), accounting=False) as lab:
         (engine,) = (report.pid for report in link_engines.reports(lab))
         assert engine is not None
+        assert _can_notice(engine) == {engine}
         sender, to = lab.node_session("one"), lab.plan.attachment("two", "line").address
         sender.start(_packet(4, to))
         # After the first packet its receiver's MAC address is known.
@@ -52,6 +55,20 @@ def test_a_wait_that_a_stop_interrupted_ends_when_the_engine_goes_on() -> None:
         first, _ = records.of_packet(WantedPacket(5, 0, sent_ns, time.time_ns()))
         records.close()
         assert first.due_ns < went_on_ns <= first.ended_ns < went_on_ns + AT_ONCE_S * 1e9
+
+
+def _can_notice(process: int) -> set[int]:
+    """Return the threads of a process that can be the one to notice that it goes on.
+
+    The kernel tells one thread alone, whichever runs first: in an engine it must be the loop.
+    """
+    found = set()
+    for task in Path(f"/proc/{process}/task").iterdir():
+        status = (task / "status").read_text()
+        (blocked,) = re.findall(r"^SigBlk:\t([0-9a-f]+)$", status, re.MULTILINE)
+        if not int(blocked, 16) >> (signal.SIGCONT - 1) & 1:
+            found.add(int(task.name))
+    return found
 
 
 def _sleep_until(since_ns: int, after_s: float) -> None:

@@ -21,8 +21,8 @@ pub(crate) struct WantedPacket {
     pub to_ns: i64,
 }
 
-/// The passages of packets, in the order of the packets and of their ends. There are none of what the engine has forgotten, and
-/// none where the kernel carries the links.
+/// The passages of the packets, in the order in which the packets were named; of each packet the first to end comes first.
+/// The engine forgets the oldest passages, and the kernel's engine keeps none.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct LinkPassagesDone {
     pub passages: Vec<PassageReport>,

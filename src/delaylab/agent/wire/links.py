@@ -100,10 +100,10 @@ class PassageReport(Reply):
 
 
 class LinkPassagesDone(Reply):
-    """The passages of packets, in the order of the packets and of their ends.
+    """The passages of the packets, in the order in which the packets were named; of each packet
+    the first to end comes first.
 
-    There are none of what the engine has forgotten, and none where the kernel carries the
-    links.
+    The engine forgets the oldest passages, and the kernel's engine keeps none.
     """
 
     passages: Listed[PassageReport]

@@ -98,12 +98,12 @@ class SampleBias:
 
 
 def is_biased(packet: DrawnPacket) -> bool:
-    """Return True for a packet of which the machines took too much."""
+    """Return True if the machines took too much of a packet's time."""
     return bool(packet.reasons)
 
 
 def is_unknown(packet: DrawnPacket) -> bool:
-    """Return True for a packet of which too much is unknown."""
+    """Return True if too much of a packet's time is unknown."""
     return packet.reasons is None
 
 
